@@ -38,7 +38,7 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         return Err(Failure::usage("bench: --save without a file is for `tuning`")
             .help("name a file to write the result to, as in --save before.json"));
     }
-    // Before the work, not after it.
+    // A file that cannot be read fails before the work, not after it.
     let saved = args.compare.as_deref().map(|path| Ok((path, BenchReport::read(path)?)));
     let saved = saved.transpose().map_err(failure)?;
     let format = if settings.json { Format::Json } else { args.format.into() };
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     })
 }
 
-/// Keeps the fastest settings that were found, and says so.
+/// Keeps the fastest settings that were found. Returns the line that says so.
 fn keep(report: &BenchReport, settings: &Settings) -> Result<String> {
     if report.interrupted || report.machine.emulated.is_some() {
         return Ok("no settings were kept: this is no whole measurement of this machine".to_owned());
@@ -156,7 +156,7 @@ fn caches(text: &str) -> Result<CacheHierarchy> {
     })
 }
 
-/// An error in the words of the command's options.
+/// Puts an error into the words of the command's options.
 fn failure(error: Error) -> Failure {
     let exit = error.class().into();
     let (message, help) = match error {
@@ -212,7 +212,7 @@ impl From<args::Format> for Format {
     }
 }
 
-/// Shows how much of the planned time is gone.
+/// Shows how much of the planned time has passed.
 enum RunBar {
     Nothing,
     Bar(ProgressBar),

@@ -1,7 +1,7 @@
-//! Which of the standard streams the caller had closed (`fec decode x >&-`).
+//! Tells which of the standard streams the caller had closed (`fec decode x >&-`).
 //!
-//! Rust opens `/dev/null` in place of each of them before `main`: what is written there is lost, and what is read there is
-//! empty, without an error. So this looks before that.
+//! Before `main`, Rust opens `/dev/null` in place of each closed one. Output there is lost and input is empty, both
+//! without an error. The check therefore runs before Rust's start-up.
 #![allow(unsafe_code)] // Code before `main`, and descriptors that nobody owns.
 
 use std::os::fd::BorrowedFd;
@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-// SAFETY: the loader calls what stands in this section once, before `main`, on one thread; `look` needs nothing that is set up
-// later: it makes a system call, and writes to atomic variables.
+// SAFETY: the loader calls the functions of this section once, before `main`, on one thread. `look` needs nothing that
+// is set up later: it makes a system call, and writes to atomic variables.
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
 #[used]
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     for (fd, closed) in (0..).zip(&CLOSED) {
-        // SAFETY: the descriptor is used for one call, which fails if it is not open; nothing is closed meanwhile on the only
-        // thread there is.
+        // SAFETY: the descriptor is used for one call, which fails if it is not open. This is the only thread, so
+        // nothing is closed meanwhile.
         let stream = unsafe { BorrowedFd::borrow_raw(fd) };
         closed.store(rustix::io::fcntl_getfd(stream).is_err(), Ordering::Relaxed);
     }

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
     }
 }
 
-/// What became of a payload, also if it is lost: the report tells how much of it.
+/// Takes a lost payload as a result too: the report tells how much of it was restored.
 fn or_lost(restored: fecfile::Result<Restored>) -> Result<Restored> {
     match restored {
         Err(fecfile::Error { kind: fecfile::ErrorKind::Lost(lost), .. }) => Ok(*lost),
@@ -86,10 +86,10 @@ struct Decoding<'a> {
     /// -o, or `-` where standard output was redirected to a new file.
     output: Option<&'a Path>,
     settings: &'a Settings,
-    /// Whose signatures count, if --signer is given.
+    /// The keys whose signatures count, if --signer is given.
     trust: Option<Trust>,
     policy: Policy,
-    /// What opens sealed payloads.
+    /// The keys that open sealed payloads.
     keys: Option<Keys>,
     started: Instant,
 }
@@ -146,7 +146,7 @@ impl Decoding<'_> {
         self.finish(&target, &or_lost(restored)?, Some(&archive))
     }
 
-    /// Finds the encoding that is asked for: by its root, by who signed it, or the only one.
+    /// Finds the encoding by its root or by its signer, or takes the only one.
     fn open(&self, input: &Input, context: &Context<'_>) -> fecfile::Result<Archive> {
         match &self.trust {
             None => Archive::open(input, self.args.root, context),
@@ -154,7 +154,8 @@ impl Decoding<'_> {
         }
     }
 
-    /// Restores a part of the payload. What stands where the index says is enough in most cases; else all is searched.
+    /// Restores a range of the payload. Reads only where the index points. If that is not enough, searches the whole
+    /// input.
     fn range(
         &self,
         range: PayloadRange,
@@ -174,7 +175,7 @@ impl Decoding<'_> {
             None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
         let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
-        // What is whole went out, even if something else is cut off.
+        // A written range is final, even if the input is cut off elsewhere.
         if !restored.written {
             archive = self.open(input, context)?;
             opener = self.opener(&archive)?;
@@ -222,9 +223,8 @@ impl Decoding<'_> {
         let context = Context { settings: self.settings.library, progress: &bars };
         let clue = Clue::of_head(path, &head, beginning, "decode");
         let input = io::Cursor::new(head).chain(file);
-        // What leads to a root may stand anywhere, and a partial result needs all that is left. Then the pipe is read as
-        // a file is.
-        // A signature stands at its end.
+        // These options need the whole input: the path to a root may stand anywhere, a signature stands at the end, and
+        // a partial result takes all that is left. The pipe is therefore stored first and read like a file.
         let needs_all = self.args.partial
             || self.args.deep
             || self.args.range.is_some()
@@ -262,12 +262,12 @@ impl Decoding<'_> {
         Wish { partial: self.args.partial, strict: self.args.deep, opener }
     }
 
-    /// What opens an archive, if it is sealed, with the keys that were given.
+    /// The opener of a sealed archive, from the keys that were given.
     fn opener(&self, archive: &Archive) -> Result<Option<Opener>> {
         Ok(archive.opener(self.keys.as_ref())?)
     }
 
-    /// The report, and the exit code that the outcome means.
+    /// Prints the report and returns the exit code of the outcome.
     fn finish(&self, target: &Target, restored: &Restored, archive: Option<&Archive>) -> Result<Exit> {
         let exit = match (&restored.outcome.unreadable, restored.is_whole()) {
             (_, true) => Exit::Done,
@@ -322,7 +322,7 @@ impl Decoding<'_> {
         stream::receive_bytes(path, Vec::new(), input, &target, self.args, self.settings)
     }
 
-    /// Whether something is asked for that live streams do not have: a root, or parts that are proved by themselves.
+    /// Whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
     fn wants_proofs(&self) -> bool {
         self.args.root.is_some()
             || self.trust.is_some()
@@ -342,11 +342,11 @@ impl Decoding<'_> {
         }
     }
 
-    /// The target where it does not depend on what the input holds: checked before any work.
+    /// The target, checked before any work. `None` if the name depends on what the input holds.
     fn early_target(&self, input: &Input) -> Result<Option<Target>> {
         match (self.output, input) {
             (Some(path), _) => match Target::of(path) {
-                // The name in it is the recorded one, or the container's.
+                // The name in the folder is the recorded one, or the container's: both are not known yet.
                 Target::Folder(_) => Ok(None),
                 target => self.check_target(target).map(Some),
             },
@@ -357,13 +357,13 @@ impl Decoding<'_> {
         }
     }
 
-    /// The target of what was found: shard files record a name, a container has its own without `.fec`.
+    /// The target for an opened archive. Shard files record a name; a container's name loses its `.fec`.
     fn archive_target(&self, archive: &Archive, opener: Option<&Opener>, path: &Path) -> Result<Target> {
         if archive.form() == Form::Container {
             return self.container_target(path);
         }
         let target = self.named_target(|| {
-            // The name is one path component: the reader of the format saw to that.
+            // The format's reader has checked that the name is one path component.
             let sealed = || opener.and_then(Opener::name).map(<[u8]>::to_vec);
             let name = archive.name().or_else(sealed).ok_or_else(|| {
                 Failure::usage("decode: no name is recorded").help("name the output with -o")
@@ -393,7 +393,7 @@ impl Decoding<'_> {
         self.check_target(target)
     }
 
-    /// -o, or the default that `name` gives; in a folder, the last component of that default.
+    /// The target of -o, or the default that `name` gives. In a folder, the last component of the default.
     fn named_target(&self, name: impl Fn() -> Result<PathBuf>) -> Result<Target> {
         let Some(path) = self.output else { return Ok(Target::File(name()?)) };
         match Target::of(path) {
@@ -406,7 +406,7 @@ impl Decoding<'_> {
         }
     }
 
-    /// Refuses, before any work, an output that cannot be made.
+    /// Refuses an output that cannot be made, before any work.
     fn check_target(&self, target: Target) -> Result<Target> {
         match &target {
             Target::File(path) | Target::Folder(path) => {

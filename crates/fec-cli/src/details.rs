@@ -1,4 +1,4 @@
-//! What stands below a verdict: lines of several kinds, of which a report for people shows a few, and with -v all.
+//! The lines below a verdict. A report shows a few lines of each kind, and all with -v.
 
 /// Lines of each kind, in order.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ impl Details {
         self.kinds.push(lines.into_iter().collect());
     }
 
-    /// The lines, indented: all, or a few, where each kind gets some before one gets more.
+    /// The lines, indented. Unless `is_all`, each kind gets one line before any kind gets another.
     pub(crate) fn describe(&self, is_all: bool) -> String {
         let total: usize = self.kinds.iter().map(Vec::len).sum();
         let shown = self.shown(if is_all { total } else { Details::FEW });
@@ -28,7 +28,7 @@ impl Details {
         out
     }
 
-    /// How many lines of each kind are shown, if there is room for so many.
+    /// How many lines of each kind fit into `room` lines.
     fn shown(&self, mut room: usize) -> Vec<usize> {
         let mut shown = vec![0; self.kinds.len()];
         loop {

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses, of several files, what is for one.
+/// Refuses options that take a single file, when several files are named.
 fn check_several(args: &args::Encode) -> Result<()> {
     let refused = [
         (args.inputs.iter().any(|input| is_dash(input)), "standard input is encoded alone"),
@@ -113,7 +113,7 @@ fn check_several(args: &args::Encode) -> Result<()> {
     }
 }
 
-/// Refuses to sign what is not signed yet.
+/// Refuses --sign for outputs that fec does not sign.
 fn check_sign(args: &args::Encode) -> Result<()> {
     if args.secret.sign.is_none() {
         return Ok(());
@@ -135,7 +135,7 @@ fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant)
     let Task { args, settings, .. } = *task;
     stores::check_send(args)?;
     task.check_outputs(&input, &Target::Stdout)?;
-    // Whoever may not read the payload may not read its shards; who may read what comes out of a pipe, nobody knows.
+    // Whoever may not read the payload must not read its shards. A pipe does not tell who may read its content.
     let made_of = |mode: u32| settings.policy(args.force).made_of(mode).permissions & (mode | OWNER_ALONE);
     match input {
         Input::Regular(source) => {

@@ -1,7 +1,7 @@
-//! What stands below the help of each command, and in its manual page: examples, and the exit codes. Lines have 80 columns at
-//! most, so that no terminal wraps them.
+//! The texts below the help of each command and in its manual page: examples and exit codes. Lines have at most 80
+//! columns, so no terminal wraps them.
 
-/// What `fec` says when nothing is asked of it.
+/// The output of `fec` without arguments.
 pub(crate) const SHORT: &str = "\
 fec protects files and pipes against loss, corruption and tampering.
 

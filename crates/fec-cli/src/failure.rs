@@ -1,4 +1,4 @@
-//! What goes wrong, in the words and with the exit code that a user gets.
+//! Failures, with the message and the exit code that a user gets.
 
 use crate::secrets::hushed;
 use crate::terminal::{folded, harmless};
@@ -14,24 +14,24 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit codes, each graver than those before; README and the manual page list them.
+/// The exit codes, in increasing gravity. README and the manual page list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// All that was asked is true.
+    /// Everything that was asked is true.
     Done,
-    /// Verify found damage, and the payload can still be restored; or a benchmark found that it is slower.
+    /// Verify found damage, but the payload can be restored; or a benchmark became slower.
     Mendable,
     /// The payload cannot be restored whole.
     Lost,
-    /// What is there is not what the root promises.
+    /// The content is not the one that the root promises.
     Untrue,
-    /// A limit, or something that this build does not know.
+    /// A limit was exceeded, or the input needs something that this build does not know.
     Refused,
-    /// An input or output error, or the input changed while it was read.
+    /// An input or output failed, or the input changed while it was read.
     Io,
-    /// Wrong use, or refused before any work.
+    /// Wrong use, or a refusal before any work.
     Usage,
-    /// A signal asked for the end, and what was done until then was printed.
+    /// A signal ended the run. The results up to then were printed.
     Interrupted,
 }
 
@@ -51,7 +51,7 @@ impl Exit {
 }
 
 impl Exit {
-    /// The code in words, for a command that was told to be quiet.
+    /// The meaning in words, for a command that was told to be quiet.
     fn meaning(self) -> &'static str {
         match self {
             Exit::Done => "all that was asked is true",
@@ -79,13 +79,13 @@ impl From<Class> for Exit {
     }
 }
 
-/// Why a command stops. Printed as `fec: <action> <path>: <cause>` and a line that helps.
+/// The reason why a command stops. Printed as `fec: <action> <path>: <cause>`, with a line of advice.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// The reader of standard output has gone: nothing is printed.
+    /// The reader of standard output is gone: nothing is printed.
     pub(crate) broken_pipe: bool,
 }
 
@@ -100,12 +100,12 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
-    /// An operation of the system on a file failed.
+    /// A failed system call on a file.
     pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Failure {
         Error::io(action, path, cause).into()
     }
 
-    /// A write to standard output failed.
+    /// A failed write to standard output.
     pub(crate) fn stdout(cause: io::Error) -> Failure {
         Error::io("write", Place::Output, cause).into()
     }
@@ -138,10 +138,10 @@ impl From<Error> for Failure {
     }
 }
 
-/// The advice where somebody may not read or write.
+/// Advice for missing permissions.
 pub(crate) const NOT_ALLOWED: &str = "run it as a user who may: the owner, or root";
 
-/// What somebody may have meant by the name of a file that is not there.
+/// Advice when the name of a missing file is a root.
 fn meant_by(place: &Place) -> Option<String> {
     let Place::Path(path) = place else { return None };
     let name = path.as_os_str().as_encoded_bytes();
@@ -149,7 +149,7 @@ fn meant_by(place: &Place) -> Option<String> {
     Some(format!("that is a root, which decode, verify and repair take as\n  --root {}", show(path)))
 }
 
-/// What to do about an error of a key or a signature.
+/// Advice for an error of a key or a signature.
 fn sign_help(cause: &SignError) -> Option<&'static str> {
     Some(match cause {
         SignError::Unsigned(unsigned) if !unsigned.wrong.is_empty() => {
@@ -167,7 +167,7 @@ fn sign_help(cause: &SignError) -> Option<&'static str> {
     })
 }
 
-/// What to do about an error of a sidecar.
+/// Advice for an error of a sidecar.
 fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
     Some(match cause {
         SidecarError::NotAFile => "name the file or folder that it leads to",
@@ -226,7 +226,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
     })
 }
 
-/// What to do about an error of the library.
+/// Advice for an error of the library.
 pub(crate) fn help(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsFolder if error.action == "write" => {
@@ -323,38 +323,38 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A text that can be told to anybody: without secrets, and without what a terminal obeys.
+/// The text without secrets, and without control characters that a terminal obeys.
 pub(crate) fn plain(text: &str) -> String {
     hushed(&harmless(text))
 }
 
-/// Prints a text on standard error, of which a terminal obeys nothing. Nobody may be reading it; that changes nothing of the result.
+/// Prints a text on standard error, without control characters. A failed write does not change the outcome.
 pub(crate) fn say(text: &str) {
     say_line(folded(&harmless(text), &io::stderr()).trim_end());
 }
 
-/// Whether anything was said, or printed as a report.
+/// Whether a message or a report was printed.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// From now on the exit code has a reason that was told.
+/// Notes that the user was told the reason for the exit code.
 pub(crate) fn note_said() {
     SAID.store(true, Ordering::Relaxed);
 }
 
-/// Says in a word what an exit code means, if nothing else was said.
+/// Explains an exit code in a few words, if nothing else was printed.
 pub(crate) fn explain_silence(command: &str, exit: Exit) {
     if exit != Exit::Done && !SAID.load(Ordering::Relaxed) {
         say(&format!("fec: {command}: {}", exit.meaning()));
     }
 }
 
-/// The same as it is: for programs, and what has its width already.
+/// Like [`say`], but prints the line unchanged: for JSON, and for lines that are already folded.
 pub(crate) fn say_line(line: &str) {
     note_said();
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Wrong use of a place: `write x: it is the input`.
+/// Wrong use of a path, as in `write x: it is the input`.
 pub(crate) fn misuse(action: &str, path: &Path, why: &str) -> Failure {
     Failure::usage(format!("{action} {}: {why}", show_input(path)))
 }

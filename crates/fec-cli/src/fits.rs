@@ -1,5 +1,5 @@
-//! Which options do something with what a command was given. One that does nothing is refused: whoever gives it believes that it
-//! does, and exit code 0 would say so.
+//! Which options act on what a command was given. An option without effect is refused: its user believes that it acts,
+//! and exit code 0 would confirm that.
 
 pub(crate) mod table;
 
@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use fec_core::params::Form;
 use table::{COMMANDS, Mode};
 
-/// What an encoding of this form is called.
+/// The mode of an encoding of this form.
 pub(crate) fn mode_of(form: Form) -> Mode {
     match form {
         Form::Shards => table::SHARDS,
@@ -26,7 +26,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// What was given of a command line, which lives as long as the process.
+    /// The options of a command line. They live as long as the process.
     pub(crate) fn new(fec: &clap::Command, matches: &ArgMatches) -> Given {
         let Some((name, matches)) = matches.subcommand() else {
             return Given { command: "fec", options: &[] };
@@ -41,17 +41,17 @@ impl Given {
         Given { command: String::leak(name.to_owned()), options: Vec::leak(options) }
     }
 
-    /// The command's name.
+    /// The name of the command.
     pub(crate) fn command(&self) -> &'static str {
         self.command
     }
 
-    /// Whether this option was given.
+    /// Whether the option was given.
     pub(crate) fn has(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)
     }
 
-    /// Refuses options that do nothing with what the command was given.
+    /// Refuses options that have no effect in this mode.
     ///
     /// # Errors
     /// Wrong use.
@@ -69,7 +69,8 @@ impl Given {
     }
 }
 
-/// What an option of a command acts on, which works on `mode`; nothing for one that all commands have.
+/// The modes that an option of a command acts on; `None` for options of all commands. `mode` has to be one of the
+/// command's.
 fn acts_on(command: &str, option: &str, mode: Mode) -> Option<&'static [Mode]> {
     let command = COMMANDS.iter().find(|known| known.name == command)?;
     debug_assert!(command.modes.contains(&mode), "{} {mode}", command.name);
@@ -83,8 +84,8 @@ mod tests {
     use crate::args::Cli;
     use clap::CommandFactory;
 
-    /// Options that all commands have and that say how much is told; or that are limits, permissions and ways to the same result, which
-    /// hold whatever is done.
+    /// Options of all commands. They set how much is told, or are limits, permissions and ways to the same result,
+    /// which hold in every mode.
     const COMMON: [&str; 10] = [
         "quiet",
         "verbose",
@@ -98,7 +99,7 @@ mod tests {
         "max-memory",
     ];
 
-    /// Whoever adds an option says here what it acts on.
+    /// A new option has to say here what it acts on.
     #[test]
     fn every_option_has_its_place_in_the_table() {
         let mut fec = Cli::command();

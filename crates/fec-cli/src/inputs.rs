@@ -1,4 +1,4 @@
-//! What the paths of a command line that restores or verifies are.
+//! The inputs of commands that restore or verify.
 
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::target::{check_stdin, is_dash, open_input, quoted};
@@ -19,11 +19,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the paths of a command line are, as far as the system tells.
+/// The kind of input that the paths of a command line name, as far as the system tells.
 pub(crate) enum Inputs {
     /// Standard input, or a pipe or device with this path.
     Pipe(PathBuf, File),
-    /// Files.
+    /// Files and folders.
     Objects(Input),
 }
 
@@ -45,12 +45,12 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     let fail = |e| Failure::io("read", path, e);
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
-        // The system did not say so before, or somebody has just made it.
+        // The path became a folder meanwhile, or the system did not tell before.
         let is_named = !is_dash(path);
         let is_stdin = || Failure::usage("read standard input: it is a folder");
         return if is_named { Ok(Inputs::Objects(Input::of_paths(paths)?)) } else { Err(is_stdin()) };
     }
-    // What was read of standard input before is not ours: the rest is a pipe.
+    // Another program has read a part of standard input: the rest is treated as a pipe.
     let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);
     if !meta.is_file() || is_rest {
         return Ok(Inputs::Pipe(path.clone(), file));
@@ -59,7 +59,7 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     Ok(Inputs::Objects(Input::One(object)))
 }
 
-/// Tells how an output is named, if the last of several inputs is the one that is not there: other commands take it so.
+/// Advises -o when the last of several inputs does not exist: commands like `cp` take the output there.
 pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
     let Some((last, [first, more @ ..])) = paths.split_last() else { return failure };
     let is_it = failure.help.is_none() && !last.exists() && first.exists();
@@ -73,14 +73,14 @@ pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -
     }
 }
 
-/// The most bytes of a path, as the system takes them.
+/// The longest path that the system takes, in bytes.
 const LONGEST_PATH: usize = 4095;
-/// The most bytes of a list.
+/// Most bytes of a list.
 pub(crate) const MOST_LISTED: u64 = 256 << 20;
-/// The most paths of a list.
+/// Most paths in a list.
 const MOST_PATHS: usize = 4 << 20;
 
-/// Opens a list, which may be a pipe; a FIFO that nobody writes to is an error.
+/// Opens a list, which may be a pipe. A FIFO without a writer is an error.
 pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
     if is_dash(path) {
         return Ok(Box::new(open_input(path)?));
@@ -88,7 +88,7 @@ pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
     Ok(Box::new(small::open(path).map_err(|e| Failure::io("read", path, e))?))
 }
 
-/// The paths in a file: a line each, or with a zero byte behind each, which is so if `is_null` or there is one.
+/// Reads paths from a file: zero-terminated if `is_null` or if there is a zero byte, else one per line.
 pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
     let read = open_list(list)?.take(MOST_LISTED + 1).read_to_end(&mut bytes);
@@ -109,7 +109,7 @@ pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
-/// Refuses a shard file on standard input, which has no name and no neighbours.
+/// Refuses a shard file on standard input: it has no name and no neighbours.
 pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()> {
     if is_dash(path) && archive.form() == Form::Shards {
         return Err(Error::at("read", path, ErrorKind::ShardFileAlone).into());
@@ -117,15 +117,16 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
     Ok(())
 }
 
-/// Refuses, of several inputs of a command that looks at one encoding, files that stand alone: they would not be looked at. Their
-/// names say so too, so that no file which somebody puts among shards, whatever it holds, stops a command.
+/// Refuses containers and sidecars among several inputs of a command that looks at one encoding, where they would be
+/// ignored. The file's name must agree with its content: a file that somebody puts among shards, whatever it holds,
+/// must not stop a command.
 pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
-    // Of one that is not there the error says so.
+    // A missing path gets its own error.
     if paths.len() < 2 || !paths.iter().all(|path| is_dash(path) || path.exists()) {
         return Ok(());
     }
     let kinds: Vec<Option<&str>> = paths.iter().map(|path| kind_alone(path)).collect();
-    // Where all are like that, the error that says so names them.
+    // If every path is of such a kind, a later error names them.
     if kinds.iter().all(Option::is_some) {
         return Ok(());
     }
@@ -136,7 +137,7 @@ pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
     }
 }
 
-/// What a file is that is named by itself.
+/// The kind of a file that has to be named alone.
 fn kind_alone(path: &Path) -> Option<&'static str> {
     let is_named = path.extension().is_some_and(|ending| ending == "fec" || ending == "fecp");
     if !is_named || !path.is_file() {
@@ -149,18 +150,18 @@ fn kind_alone(path: &Path) -> Option<&'static str> {
     found.encodings.iter().any(|place| place.form == Form::Container).then_some("container")
 }
 
-/// What to do about an input that is nothing of ours.
+/// Advice for an input that holds no encoding.
 pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made;\nof a live stream whose beginning is damaged:\n  fec decode --stream PATH";
 
-/// What an input starts with: it tells why nothing was found in it.
+/// The beginning of an input, which tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
     place: &'a Path,
     /// The paths that the user named.
     named: &'a [PathBuf],
-    /// The files in which shards were looked for.
+    /// The files that were searched for shards.
     files: Vec<PathBuf>,
     beginning: Beginning,
-    /// It is a text that holds roots, and nothing else.
+    /// The lines, if the input is a text that holds nothing but roots.
     roots: Option<Vec<Line>>,
     command: &'static str,
     is_one: bool,
@@ -173,7 +174,7 @@ fn files_of(input: &Input) -> Vec<PathBuf> {
     files.map(|file| file.place.clone()).collect()
 }
 
-/// The first three, and how many more there are.
+/// The first three paths, and the number of the others.
 pub(crate) fn few(paths: &[PathBuf]) -> String {
     const NAMED: usize = 3;
     let named = paths.iter().take(NAMED).map(show).collect::<Vec<_>>().join(", ");
@@ -184,13 +185,13 @@ pub(crate) fn few(paths: &[PathBuf]) -> String {
 }
 
 impl<'a> Clue<'a> {
-    /// Of an input that is read at positions.
+    /// The clue from an input that can be read at any position.
     pub(crate) fn of(
         (input, named): (&'a Input, &'a [PathBuf]),
         beginning: Beginning,
         command: &'static str,
     ) -> Clue<'a> {
-        /// Of a longer text the beginning is enough.
+        /// Most bytes read of a text: the beginning is enough.
         const MOST: u64 = 64 << 10;
         let Input::One(object) = input else {
             let place = Path::new("-");
@@ -209,7 +210,7 @@ impl<'a> Clue<'a> {
         Clue { place: &object.place, named, files, beginning, roots, command, is_one: true }
     }
 
-    /// Of a pipe that starts like this.
+    /// The clue from the first bytes of a pipe.
     pub(crate) fn of_head(
         place: &'a Path,
         head: &[u8],
@@ -220,8 +221,8 @@ impl<'a> Clue<'a> {
         Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
     }
 
-    /// The error where no shard was found, but containers, or sidecars. Files that the user named are wrong use. In a folder they
-    /// are foreign files beside shards that are lost (docs/FORMAT.md, section 9.3), so the exit code is `lost`.
+    /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other files they
+    /// are foreign, and the shards are lost (docs/FORMAT.md, section 9.3): the exit code is then `lost`.
     fn other_kind(&self, lost: Exit) -> Option<Failure> {
         let command = self.command;
         if self.is_one {
@@ -242,14 +243,15 @@ impl<'a> Clue<'a> {
         let is_or_are = if found.len() == 1 { "is" } else { "are" };
         let (count, names) = (counted(found.len(), what), few(found));
         let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
-        let exit = if found.iter().all(|file| self.named.contains(file)) { Exit::Usage } else { lost };
+        let is_all = found.len() == self.named.len() && found.iter().all(|file| self.named.contains(file));
+        let exit = if is_all { Exit::Usage } else { lost };
         Some(
             Failure::new(exit, why)
                 .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),
         )
     }
 
-    /// The error, and what it means when nothing was found: the input is a live stream, or a root in place of an encoding.
+    /// The error. If nothing was found, it tells whether the input is a live stream, or a root in place of an encoding.
     pub(crate) fn explain(&self, mut error: Error) -> Failure {
         let class = error.class();
         let ErrorKind::NothingFound(found) = &mut error.kind else { return error.into() };

@@ -1,4 +1,4 @@
-//! `fec keygen`: new keys.
+//! `fec keygen`: makes keys.
 
 use crate::args;
 use crate::failure::Failure;
@@ -19,22 +19,22 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// What `keygen` did. The key itself is never told.
+/// The outcome of `keygen`. It never holds a secret key.
 #[derive(Debug, Serialize)]
 struct Report {
     schema_version: u32,
     command: &'static str,
     kind: &'static str,
     output: String,
-    /// Of an identity: what others seal for.
+    /// The recipient of an identity, for those who seal.
     #[serde(skip_serializing_if = "Option::is_none")]
     recipient: Option<String>,
-    /// Of a pair: the file of the public key, and the key.
+    /// The public key of a signing pair, and its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     public_output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
-    /// Of a pair: whether a passphrase is needed to sign.
+    /// Whether a signing key needs a passphrase.
     #[serde(skip_serializing_if = "Option::is_none")]
     encrypted: Option<bool>,
 }
@@ -80,7 +80,7 @@ fn report(kind: &'static str, output: String) -> Report {
     }
 }
 
-/// An identity of age, in the form that age-keygen has.
+/// Writes an age identity in the format of age-keygen.
 fn identity(output: &Path, is_hybrid: bool) -> Result<(Report, String)> {
     let (name, kind) = match is_hybrid {
         true => ("age-post-quantum", KeyKind::Hybrid),
@@ -96,7 +96,7 @@ fn identity(output: &Path, is_hybrid: bool) -> Result<(Report, String)> {
     Ok((Report { recipient: Some(recipient), ..report(name, output) }, text))
 }
 
-/// The key of live streams.
+/// Writes a key for live streams.
 fn stream(output: &Path) -> Result<(Report, String)> {
     StreamKey::generate()?.write(output)?;
     let output = show(output);
@@ -105,7 +105,7 @@ fn stream(output: &Path) -> Result<(Report, String)> {
     Ok((report("stream", output), text))
 }
 
-/// A pair of keys for signatures.
+/// Writes a pair of signing keys.
 fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String)> {
     let mut public = output.as_os_str().to_owned();
     public.push(".pub");
@@ -132,12 +132,12 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
     Ok((report, text))
 }
 
-/// The passphrase that is given, or asked for where there is a terminal; an empty one is none.
+/// The passphrase from the file or the variable, or else typed at a terminal. An empty one counts as none.
 fn new_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<String>>> {
     let passphrase = match sign::given_passphrase(file)? {
         Some(passphrase) => passphrase,
         None if !passphrase::has_terminal() => return Ok(None),
-        // Whoever breaks off here gets no key, rather than one that is not encrypted.
+        // Breaking off at the prompt gives no key, rather than an unencrypted one.
         None => {
             let first = passphrase::asked("passphrase of the secret key, empty for none: ", "")?;
             if !first.is_empty() {

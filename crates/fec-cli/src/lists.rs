@@ -1,4 +1,4 @@
-//! `--backend list` and `--tuning list`: what there is to choose from, in place of the command.
+//! `--backend list` and `--tuning list`: print the choices instead of running the command.
 
 use crate::args::Common;
 use crate::failure::{Exit, Failure, Result};
@@ -10,10 +10,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What asks for a list. A shell may take the second for the name of a file with one letter.
+/// The values that ask for a list. A shell may replace `?` by the name of a file with one letter.
 const LIST: [&str; 2] = ["list", "?"];
 
-/// Prints the lists that are asked for; returns whether there were any.
+/// Prints the lists that are asked for. Returns whether there were any.
 pub(crate) fn run(common: &Common) -> Result<bool> {
     let asks = |option: &Option<String>| option.as_deref().is_some_and(|value| LIST.contains(&value));
     let lists = Lists {
@@ -46,15 +46,15 @@ struct Lists {
 
 #[derive(Serialize)]
 struct TuningList {
-    /// The processor whose settings are used here, and these.
+    /// The processor whose settings are used here.
     chosen: &'static str,
-    /// The file that they were kept in, if they were.
+    /// The file that the settings come from, if this user keeps some.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<PathBuf>,
     settings: BTreeMap<&'static str, String>,
-    /// What each setting can be.
+    /// The allowed values of each setting.
     allowed: BTreeMap<&'static str, &'static str>,
-    /// All processors that are known by name.
+    /// The processors that are known by name.
     processors: Vec<&'static str>,
 }
 
@@ -74,7 +74,7 @@ fn tuning() -> TuningList {
 }
 
 impl Lists {
-    /// A line for each thing that may be chosen, which begins with what to write.
+    /// Each line begins with the value to write.
     fn text(&self) -> String {
         let mut lines: Vec<String> = self.backends.iter().flatten().map(|name| (*name).to_owned()).collect();
         if let Some(TuningList { chosen, kept, settings, allowed, processors }) = &self.tuning {

@@ -50,7 +50,7 @@ use fits::Given;
 use fits::table::TEXT;
 use std::process::ExitCode;
 
-/// The command line, and which options stand in it.
+/// Parses the command line. Also returns the options that stand in it.
 fn parsed() -> Result<(Cli, Given), clap::Error> {
     let mut fec = Cli::command();
     let matches = fec.try_get_matches_from_mut(std::env::args_os())?;
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
     let outcome =
         run(&cli, given).and_then(|exit| match fecfile::io::closing::close_copy(std::io::stdout()) {
-            // Whoever closed it has no use for what was to be written there.
+            // The caller closed standard output, so nothing that was meant for it is missed.
             Err(_) if closed::check_stdout().is_err() => Ok(exit),
             closed => closed.map(|()| exit).map_err(Failure::stdout),
         });
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says of which inputs nobody can know that they stayed the same.
+/// Warns of inputs that were open for writing elsewhere: nobody can know whether they stayed the same.
 fn warn_of_writers() {
     const NAMED: usize = 3;
     let open = take_open_elsewhere();
@@ -122,7 +122,7 @@ fn warn_of_writers() {
 
 fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     signals::on_panics();
-    // Before the thread that watches for signals.
+    // The table of descriptors must grow while there is one thread: `install` starts another.
     signals::allow_many_files();
     signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
     if lists::run(&cli.common)? {
@@ -147,7 +147,8 @@ fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     }
 }
 
-/// -v and -vv: what happens, on standard error. Of fec alone: what crates that speak to stores tell may hold what they send.
+/// -v and -vv: logs events on standard error. Only those of fec: the crates that speak to stores may log what they
+/// send.
 fn start_logging(verbose: u8) {
     use tracing_subscriber::filter::filter_fn;
     use tracing_subscriber::layer::SubscriberExt;
@@ -163,14 +164,14 @@ fn start_logging(verbose: u8) {
         .with_ansi(false)
         .without_time()
         .with_target(false)
-        // It would panic where standard error cannot be written to.
+        // Logging such an error would panic if standard error cannot be written to.
         .log_internal_errors(false)
         .finish()
         .with(filter_fn(|event| event.target().starts_with("fec")))
         .init();
 }
 
-/// Standard error, without secrets and without what a terminal obeys. An event comes in one piece.
+/// Standard error, without secrets and control characters. `write` gets an event in one piece.
 struct Hushed(std::io::Stderr);
 
 impl std::io::Write for Hushed {
@@ -184,7 +185,7 @@ impl std::io::Write for Hushed {
     }
 }
 
-/// The reader of standard output is gone: end as any command of a pipe does, without a word.
+/// Ends as any command of a pipe does when the reader of standard output is gone: without a message.
 fn end_by_sigpipe() -> ExitCode {
     use signal_hook::consts::SIGPIPE;
     // The default action of SIGPIPE ends the process here.

@@ -19,7 +19,7 @@ pub(crate) fn page(command: Option<&str>) -> Result<()> {
     let page = match command {
         None => fec,
         Some(name) => {
-            // As pages name them: bench-link is bench link.
+            // Pages have hyphens in their names: bench-link is `bench link`.
             let found = name.split('-').try_fold(&fec, |fec, name| fec.find_subcommand(name)).cloned();
             let known: Vec<&str> = fec.get_subcommands().map(clap::Command::get_name).collect();
             found.ok_or_else(|| {

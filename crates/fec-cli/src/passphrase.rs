@@ -7,11 +7,11 @@ use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStringExt;
 use zeroize::Zeroizing;
 
-/// Holds the passphrase of what is sealed where nobody can be asked for it.
+/// The variable with the passphrase of sealed data, for runs that can ask nobody.
 const VARIABLE: &str = "FEC_PASSPHRASE";
 
-/// The passphrase of what is sealed, `of`: from the variable, or from the terminal, where a new one is asked for twice; a new one
-/// is not short. `instead` says what else there is to give.
+/// The passphrase of `of`, from the variable or else from the terminal. A new passphrase must not be short, and the
+/// terminal asks for it twice. `instead` names the alternative in advice.
 pub(crate) fn of_sealed(of: &str, is_new: bool, instead: &str) -> Result<Zeroizing<String>> {
     let as_utf8 = format!("both ends have to give the same characters as UTF-8; or use {instead}");
     let check = |passphrase: &str| match check_new(passphrase) {
@@ -39,7 +39,7 @@ pub(crate) fn confirm(passphrase: &str) -> Result<()> {
     Ok(())
 }
 
-/// The passphrase that the variable holds, if it is set. `help` says what to do when it is not UTF-8.
+/// The passphrase in the variable, if it is set. `help` is the advice if it is not UTF-8.
 pub(crate) fn of_variable(variable: &str, help: &str) -> Result<Option<Zeroizing<String>>> {
     match std::env::var(variable) {
         Ok(passphrase) => Ok(Some(Zeroizing::new(passphrase))),
@@ -56,7 +56,8 @@ pub(crate) fn has_terminal() -> bool {
     OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
 }
 
-/// Asks at the terminal: standard input and output may be the payload. `help` says what to do without a terminal.
+/// Asks at the terminal itself: standard input and output may carry the payload. `help` is the advice without a
+/// terminal.
 pub(crate) fn asked(prompt: &str, help: &str) -> Result<Zeroizing<String>> {
     rpassword::prompt_password(prompt)
         .map(Zeroizing::new)

@@ -1,4 +1,4 @@
-//! Progress: a bar on a terminal, lines of JSON where asked for, or nothing.
+//! Progress: a bar on a terminal, lines of JSON if asked for, or nothing.
 
 use fec_core::executor::lock;
 use fecfile::context::Meter;
@@ -28,7 +28,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) struct Bars {
     pub(crate) mode: Mode,
     pub(crate) quiet: bool,
-    /// What going through a container is called.
+    /// The name of the action "scan" in this command.
     pub(crate) scan: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Count {
     total: Option<u64>,
     done: AtomicU64,
     started: Instant,
-    /// How far each part is.
+    /// The progress of each part.
     parts: Mutex<String>,
     show: Show,
 }
@@ -70,7 +70,7 @@ struct Line<'a> {
 }
 
 impl Count {
-    /// Progress of `action` over `total` bytes, or over a number not known yet.
+    /// Progress of `action` over `total` bytes. `None`: their number is not known.
     fn new(mode: Mode, quiet: bool, action: &'static str, total: Option<u64>) -> Count {
         let show = match mode {
             Mode::Json => Show::Json(Mutex::new(Instant::now())),
@@ -141,23 +141,23 @@ impl Drop for Count {
     }
 }
 
-/// Prints a line of JSON on standard error. Nobody may be reading there; the work goes on.
+/// Prints a line of JSON on standard error. A failed write is ignored: the work goes on.
 pub(crate) fn say_json(line: &impl Serialize) {
     if let Ok(text) = serde_json::to_string(line) {
         let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 
-/// The time that is left, as soon as what was done so far tells it.
+/// Writes the remaining time, once the work done so far allows an estimate.
 fn left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     let is_known = state.len().is_some_and(|len| is_telling(state.elapsed(), state.pos(), len));
     if is_known {
-        // Nobody reads what cannot be written here.
+        // A failed write only loses the estimate.
         let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 
-/// Whether the time that is left can be told: some seconds have passed, and some of the work is done.
+/// Whether the remaining time can be estimated: two seconds have passed, and a fiftieth of the work is done.
 fn is_telling(elapsed: Duration, done: u64, all: u64) -> bool {
     elapsed >= Duration::from_secs(2) && done > 0 && done >= all / 50
 }

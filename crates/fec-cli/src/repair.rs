@@ -1,4 +1,4 @@
-//! `fec repair`: damaged and missing shard files, or a damaged container, made anew.
+//! `fec repair`: makes damaged and missing shard files, or a damaged container, anew.
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
@@ -72,7 +72,8 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Refuses folders in which sidecars lie beside shard files, unless a root tells what is meant: they would not be looked at.
+/// Refuses folders that hold sidecars beside shard files, unless a root tells which is meant: the sidecars would be
+/// ignored.
 fn check_sidecars(args: &args::Repair) -> Result<()> {
     if args.root.is_some() {
         return Ok(());
@@ -97,10 +98,10 @@ fn check_sidecars(args: &args::Repair) -> Result<()> {
     Ok(())
 }
 
-/// Files that are listed before the rest is only counted.
+/// Most files that are listed. Further files are only counted.
 const LINES: usize = 20;
 
-/// What `repair` says at the end, as text and JSON.
+/// The final report of `repair`, as text and JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     schema_version: u32,
@@ -131,7 +132,7 @@ impl Report {
         }
     }
 
-    /// The outcome in a line.
+    /// The outcome in one line.
     fn what(&self) -> String {
         let what = match (self.form, self.of) {
             ("container", _) => "the container".to_owned(),

@@ -1,4 +1,4 @@
-//! What the reports of several commands share: values of the library as JSON.
+//! Parts that the reports of several commands share: the library's values as JSON.
 
 use crate::inputs::few;
 use fec_core::digest::Digest;
@@ -7,7 +7,7 @@ use fecfile::forms::Leftovers;
 use fecfile::ranges;
 use serde::Serialize;
 
-/// Bytes `start` up to, and not including, `end`.
+/// The bytes from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ByteRange {
     pub(crate) start: u64,
@@ -30,7 +30,7 @@ pub(crate) fn rejected(leftovers: &Leftovers) -> Vec<Rejected> {
     rejected.map(|(place, e)| Rejected { place: place.clone(), cause: e.to_string() }).collect()
 }
 
-/// The files of an encoding that was not asked for, behind its root: `: a, b, c and 2 more`.
+/// The files of an encoding that was not asked for, as text to follow its root: `: a, b, c and 2 more`.
 pub(crate) fn strays(archive: Option<&Archive>, root: &Digest) -> String {
     match archive.map(|archive| archive.files_of(root)).unwrap_or_default() {
         files if files.is_empty() => String::new(),

@@ -1,34 +1,34 @@
-//! Secrets that stand in the wrong place are not repeated: messages end up in logs and on screens.
+//! Hides secrets that stand in the wrong place: messages end up in logs and on screens.
 //!
-//! Keys, and passwords in addresses, are known by their form. A passphrase has none: it is what stands where somebody may have
-//! put one, and is no file.
+//! Keys, and passwords in addresses, have a form that gives them away. A passphrase has none. It is assumed where a
+//! user may have put one, if no such file exists.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Stands for a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "(hidden)";
-/// New passphrases have as many characters at least, so that shorter words can be repeated.
+/// Least characters of a new passphrase. Shorter words can be repeated.
 pub(crate) const SHORTEST: usize = 12;
 /// Variables that hold passphrases.
 const VARIABLES: [&str; 2] = ["FEC_PASSPHRASE", "FEC_SIGN_PASSPHRASE"];
-/// Options that name a file with a secret, in whose place the secret itself may stand.
+/// Options that name a file with a secret. A user may give the secret itself instead.
 const FILES: [&str; 5] = ["--identity", "-i", "--key-file", "--sign", "--recipients-file"];
-/// The same for a passphrase, which looks like any name.
+/// Like [`FILES`], but for a passphrase, which looks like any name.
 const PASSPHRASE_FILE: &str = "--sign-passphrase-file";
-/// Takes no value, and is often given one.
+/// This option takes no value, but users often give it one.
 const PASSPHRASE: &str = "--passphrase";
-/// Bytes that secrets have at least before they are looked for.
+/// Least bytes of a secret. Shorter words are not searched for.
 const LEAST: usize = 4;
-/// Characters of base64 of a public key of minisign. A secret one has more.
+/// Base64 characters of a minisign public key. A secret key has more.
 const PUBLIC_KEY: usize = 56;
 
-/// What may be a secret of this command line, and what is said in its place.
+/// Possible secrets of this command line, each with the text that replaces it.
 static SUSPECTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
 
-/// Looks through the command line and the environment, before anything is said.
+/// Collects possible secrets from the command line and the environment. Has to run before any message.
 pub(crate) fn look() {
     let mut suspects = of_arguments(&std::env::args_os().skip(1).collect::<Vec<_>>());
     for variable in VARIABLES {
@@ -40,11 +40,11 @@ pub(crate) fn look() {
     SUSPECTS.get_or_init(|| suspects);
 }
 
-/// A text without secrets.
+/// The text without secrets.
 pub(crate) fn hushed(text: &str) -> String {
     let known = SUSPECTS.get();
     let mut text = text.to_owned();
-    // The longest first: one may be a part of another.
+    // The longest comes first: a secret may contain another.
     let mut suspects: Vec<_> = known.into_iter().flatten().collect();
     suspects.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
     for (secret, instead) in suspects {
@@ -55,7 +55,7 @@ pub(crate) fn hushed(text: &str) -> String {
     without_keys(&text)
 }
 
-/// The words that may be secrets by where they stand.
+/// Words that may be secrets, judged by where they stand.
 fn of_arguments(words: &[OsString]) -> BTreeMap<String, String> {
     let mut suspects = BTreeMap::new();
     let mut before = "";
@@ -83,7 +83,7 @@ fn of_arguments(words: &[OsString]) -> BTreeMap<String, String> {
     suspects
 }
 
-/// Whether the value of an option may be a secret in the place of a file.
+/// Whether the value of an option may be a secret that stands in place of a file.
 fn is_suspect(option: &str, value: &str) -> bool {
     if value.len() < LEAST || value.starts_with('-') || Path::new(value).exists() {
         return false;
@@ -91,18 +91,18 @@ fn is_suspect(option: &str, value: &str) -> bool {
     match option {
         PASSPHRASE | PASSPHRASE_FILE => true,
         _ if FILES.contains(&option) => value.chars().count() >= SHORTEST && !is_path(value),
-        // Several words, and no file: hardly anybody means a name.
+        // A user hardly means several words as a name, unless such a file exists.
         _ => value.chars().count() >= SHORTEST && value.contains(' ') && !value.contains(['.', '/']),
     }
 }
 
-/// Whether a word looks like the path of a file that is not there, rather than a key or a passphrase.
+/// Whether a word looks like the path of a missing file, rather than a key or a passphrase.
 fn is_path(word: &str) -> bool {
     let starts = ["/", "./", "../", "~"].iter().any(|start| word.starts_with(start));
     (starts || word.contains('.')) && !word.as_bytes().contains(&b' ')
 }
 
-/// A text without what has the form of a secret.
+/// The text without keys and passwords, which have a known form.
 fn without_keys(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -125,7 +125,7 @@ fn without_keys(text: &str) -> String {
     out
 }
 
-/// Bytes of `text` that are like this.
+/// Length of the prefix of `text` whose bytes all satisfy `is_in`.
 fn run(text: &str, is_in: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|byte| is_in(*byte)).count()
 }
@@ -134,7 +134,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// A key that the text begins with: how many bytes may be kept of it, and how many it has.
+/// A key at the start of the text: how many bytes may be kept of it, and its length.
 fn key(text: &str) -> Option<(usize, usize)> {
     let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     if let Some(name) = ["AGE-SECRET-KEY-", "AGE-PLUGIN-"].into_iter().find(|name| begins(name)) {
@@ -148,14 +148,15 @@ fn key(text: &str) -> Option<(usize, usize)> {
         return Some((0, end.map_or(text.len(), |end| end + name.len() + "-----END -----".len())));
     }
     if text.starts_with("b3BlbnNzaC1rZXkt") {
-        // It has several lines, whose ends may be escaped.
+        // The key has several lines, whose ends may be escaped.
         return Some((0, run(text, |byte| is_base64(byte) || b"\n\\".contains(&byte))));
     }
     let len = run(text, is_base64);
     (text.starts_with("RW") && len > PUBLIC_KEY).then_some((0, len))
 }
 
-/// A password that the text begins with, in an address or as `NAME=VALUE`: how many bytes may be kept, and how many there are.
+/// A password at the start of the text, in an address or as `NAME=VALUE`: how many bytes may be kept, and how many
+/// there are in all.
 fn password(text: &str) -> Option<(usize, usize)> {
     let word = run(text, |byte| !byte.is_ascii_whitespace() && !b"'\"".contains(&byte));
     let word = &text[..word];
@@ -171,7 +172,7 @@ fn password(text: &str) -> Option<(usize, usize)> {
     let authority = behind.find('/').unwrap_or(behind.len());
     let host = behind[..authority].rfind('@');
     let user = behind.find(':').filter(|colon| *colon > 0 && !behind[colon + 1..].starts_with("//"));
-    // A password may hold a slash.
+    // A password may contain a slash.
     let late = user.and_then(|colon| Some(colon + 1 + behind[colon + 1..].find('@')?));
     match (is_address, host, user, late) {
         (true, Some(end), ..) => return Some((start, start + end)),
@@ -193,7 +194,7 @@ fn password(text: &str) -> Option<(usize, usize)> {
     (!is_file && says.iter().any(|says| lower.contains(says))).then_some((name + 1, word.len()))
 }
 
-/// Where, behind an address, something begins that is none of its options.
+/// The offset of the first part behind an address that is no known option.
 fn unknown_option(address: &str) -> Option<usize> {
     const KNOWN: [&str; 4] = ["domain=", "endpoint=", "region=", "profile="];
     let mut commas = address.match_indices(',').map(|(at, _)| at + 1);
@@ -204,9 +205,9 @@ fn unknown_option(address: &str) -> Option<usize> {
     })
 }
 
-/// Whether the value of an option that the parser refuses can be repeated.
+/// Whether a refused option value can be repeated in the message.
 pub(crate) fn value_is_harmless(option: &str, value: &str) -> bool {
-    /// Options whose values are keys and roots; others have short ones.
+    /// Options whose values are keys and roots. The values of other options are short.
     const KEYS: [&str; 4] = ["--root ", "--signer ", "--recipient ", "--passphrase"];
     let file = value.strip_prefix('@').unwrap_or(value);
     let is_name =
@@ -215,7 +216,7 @@ pub(crate) fn value_is_harmless(option: &str, value: &str) -> bool {
     is_name || (is_key && is_path(value)) || (!is_key && repeatable(value).is_some())
 }
 
-/// A value of the command line, if it can be repeated: short words, and those of nobody's passphrase.
+/// The value, if it is too short for a passphrase and can be repeated.
 pub(crate) fn repeatable(value: &str) -> Option<String> {
     (value.chars().count() < SHORTEST).then(|| hushed(value))
 }

@@ -1,4 +1,4 @@
-//! Checked settings that every command works with.
+//! Checked settings that all commands use.
 
 use crate::args::Common;
 use crate::closed::check_stdout;
@@ -13,14 +13,14 @@ use fecfile::names::show_bytes;
 use fecfile::processor;
 use serde::Serialize;
 
-/// The version of every JSON object that fec prints; it changes when a field changes its meaning.
+/// The version of all JSON objects that fec prints. It changes when a field changes its meaning.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// The common options, checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) quiet: bool,
-    /// -v: reports list all that was found.
+    /// -v: reports list everything that was found.
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) progress: Mode,
@@ -28,11 +28,11 @@ pub(crate) struct Settings {
     pub(crate) backend_asked: bool,
     /// The threads that were asked for, if any.
     pub(crate) threads_asked: Option<usize>,
-    /// Whether the kernel's settings are those that this user keeps.
+    /// Whether the kernel's settings are the ones that this user keeps.
     pub(crate) tuning_is_kept: bool,
     /// The options that were given.
     pub(crate) given: Given,
-    /// What the library works with.
+    /// The library's settings.
     pub(crate) library: fecfile::Settings,
 }
 
@@ -84,18 +84,18 @@ impl Settings {
         Policy { force, sync: self.library.sync, permissions: ANYBODY }
     }
 
-    /// Shows progress as it was asked for. `scan` is what going through a container is called.
+    /// Shows progress as the user asked for. `scan` is the verb for going through a container.
     pub(crate) fn bars(&self, scan: &'static str) -> Bars {
         Bars { mode: self.progress, quiet: self.quiet, scan }
     }
 
-    /// The progress of a live stream, only as lines of JSON: its sender and receiver often share a terminal, and two bars
-    /// would write over one another.
+    /// The progress of a live stream, only as lines of JSON. Its sender and receiver often share a terminal, where two
+    /// bars would overwrite each other.
     pub(crate) fn live_bars(&self) -> Bars {
         Bars { mode: self.progress, quiet: true, scan: "scan" }
     }
 
-    /// Prints what a command is there to tell on standard output: JSON, or `text`, or with -q nothing.
+    /// Prints the result that a command exists for on standard output: as JSON, as `text`, or nothing with -q.
     pub(crate) fn report_here(&self, report: &impl Serialize, text: &str) -> Result<()> {
         match (self.json, self.quiet) {
             (true, _) => self.report(report, text, false),
@@ -107,22 +107,22 @@ impl Settings {
         }
     }
 
-    /// With -q tells in one line, on standard error, why the exit code is not 0.
+    /// With -q, tells in one line on standard error why the exit code is not 0.
     pub(crate) fn report_damage(&self, exit: Exit, what: impl FnOnce() -> String) {
         if self.quiet && !self.json && exit != Exit::Done {
             say(&format!("fec: {} {}", self.given.command(), what()));
         }
     }
 
-    /// With -q tells why a command ends as it does, a line for each reason, on standard error.
+    /// With -q, tells on standard error why a command ends as it does, one line per reason.
     pub(crate) fn say_quietly(&self, command: &str, lines: impl FnOnce() -> Vec<String>) {
         if self.quiet && !self.json {
             lines().iter().for_each(|line| say(&format!("fec: {command}: {line}")));
         }
     }
 
-    /// Prints the final word of a command: JSON on standard output (or standard error when that
-    /// carries the payload), or `text` on standard error.
+    /// Prints the final report of a command: JSON on standard output (or on standard error if standard output carries
+    /// the payload), or `text` on standard error.
     pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
         if self.json {
             let line = serde_json::to_string(report)
@@ -144,7 +144,7 @@ pub(crate) fn print_line(line: &str) -> Result<()> {
     print_bytes(format!("{line}\n").as_bytes())
 }
 
-/// Prints lines for other programs on standard output as they are, and on a terminal without what that would obey.
+/// Prints lines for other programs on standard output, unchanged. On a terminal, control characters are escaped.
 pub(crate) fn print_lines(lines: &[u8]) -> Result<()> {
     use std::io::IsTerminal;
     if !std::io::stdout().is_terminal() {
@@ -165,7 +165,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::stdout)
 }
 
-/// The final object of a command that failed.
+/// Prints the final JSON object of a command that failed.
 pub(crate) fn report_failure(failure: &Failure, stdout_is_data: bool) {
     #[derive(Serialize)]
     struct Report<'a> {
@@ -180,7 +180,7 @@ pub(crate) fn report_failure(failure: &Failure, stdout_is_data: bool) {
         if stdout_is_data {
             say_line(&line);
         } else {
-            // A reader that is gone changes nothing: the exit code says it too.
+            // A gone reader changes nothing: the exit code tells of the failure too.
             let _ = print_line(&line);
         }
     }

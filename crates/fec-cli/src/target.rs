@@ -1,4 +1,4 @@
-//! Where output goes and where input comes from: paths of the command line, `-`, and what is behind them.
+//! Destinations of output and sources of input: paths of the command line, `-`, and the files behind them.
 
 use crate::closed;
 use crate::failure::{Failure, Result, misuse};
@@ -16,7 +16,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where output goes.
+/// The destination of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Standard output.
@@ -30,7 +30,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// What `path` names: `-`, a folder (it is one, or ends in a slash), a device, or a file.
+    /// The target that `path` names: `-`, a folder (it exists as one, or ends in a slash), a device, or a file.
     pub(crate) fn of(path: &Path) -> Target {
         let bytes = path.as_os_str().as_bytes();
         if is_dash(path) {
@@ -44,7 +44,7 @@ impl Target {
         }
     }
 
-    /// The path, where there is one that output could take from something else.
+    /// The path, if output there could replace another file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Target::File(path) | Target::Folder(path) => Some(path),
@@ -56,7 +56,7 @@ impl Target {
         *self == Target::Stdout
     }
 
-    /// Whether what is written ends up in a file, also one that standard output was redirected to.
+    /// Whether the output ends up in a file, which may be one that standard output was redirected to.
     pub(crate) fn is_file(&self) -> bool {
         match self {
             Target::File(_) | Target::Folder(_) => true,
@@ -68,7 +68,7 @@ impl Target {
         }
     }
 
-    /// Opens what is written from front to back, and what to call it when something goes wrong.
+    /// Opens a target that is written from front to back. Also returns its name for errors.
     ///
     /// # Errors
     /// When standard output is a terminal, or a device cannot be opened.
@@ -81,7 +81,7 @@ impl Target {
         }
     }
 
-    /// Refuses an output that would take the place of an input, or of a shard in an input folder.
+    /// Refuses an output that would replace an input, or a shard in an input folder.
     ///
     /// # Errors
     /// Wrong use.
@@ -110,7 +110,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     let shown = show(path);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
@@ -122,28 +122,28 @@ pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// What to call an input in a report for people.
+/// The name of an input in a report for people.
 pub(crate) fn input_name(input: &str) -> &str {
     if input == "-" { "standard input" } else { input }
 }
 
-/// What to call an output in a report for people.
+/// The name of an output in a report for people.
 pub(crate) fn output_name(output: &str) -> &str {
     if output == "-" { "standard output" } else { output }
 }
 
-/// What standard output is.
+/// The kind of file behind standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outlet {
     /// A terminal, or a device that throws everything away.
     Terminal,
-    /// A file that was made or emptied for this command, as `> FILE` does it. It is to get data.
+    /// A file that was made or emptied for this command, as by `> FILE`. It gets the data.
     NewFile,
-    /// A pipe or a socket; or what seems to be a log: a file that others write to as well.
+    /// A pipe or a socket, or a probable log: a file that others write to as well.
     Other,
 }
 
-/// What standard output is.
+/// Finds out what is behind standard output.
 pub(crate) fn outlet() -> Outlet {
     let (stdout, stderr) = (io::stdout(), io::stderr());
     let Ok(meta) = stdout.as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata()) else {
@@ -161,13 +161,13 @@ pub(crate) fn outlet() -> Outlet {
     Outlet::Other
 }
 
-/// Where a payload goes: -o, or standard output where that was redirected to a new file, and is not to get a report.
+/// The output of a payload: -o, or else standard output if it is a new file and is not to get a report.
 pub(crate) fn payload_output(output: Option<&Path>, json: bool) -> Option<&Path> {
     let is_redirected = || !json && outlet() == Outlet::NewFile;
     output.or_else(|| is_redirected().then_some(Path::new("-")))
 }
 
-/// Refuses to wait for somebody to type what a command is to read.
+/// Refuses to wait for somebody to type a command's input.
 ///
 /// # Errors
 /// Wrong use: standard input is a terminal.
@@ -179,7 +179,7 @@ pub(crate) fn check_stdin(command: &str) -> Result<()> {
     Ok(())
 }
 
-/// Standard input, as a file of its own.
+/// Standard input, as a separate file.
 pub(crate) fn stdin() -> Result<File> {
     closed::check_stdin().map_err(|e| Failure::io("read", Path::new("-"), e))?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
@@ -191,7 +191,7 @@ pub(crate) fn open_input(path: &Path) -> Result<File> {
     if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io("read", path, e)) }
 }
 
-/// How to make what is made of an open file, which may be a pipe: those are for anybody.
+/// The policy for outputs made from an open file. A pipe sets no limit on who may read them.
 pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
     match file.metadata() {
         Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
@@ -199,7 +199,7 @@ pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
     }
 }
 
-/// How to make what is made of these inputs, of which `-` is standard input.
+/// The policy for outputs made from these inputs. `-` is standard input.
 pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
     let is_stdin_read = inputs.is_empty() || inputs.iter().any(|path| is_dash(path));
     let policy = match io::stdin().as_fd().try_clone_to_owned() {
@@ -212,7 +212,7 @@ pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
 /// Whether data went to standard output, or is about to.
 static STDOUT_TOOK_DATA: AtomicBool = AtomicBool::new(false);
 
-/// Whether an interruption leaves a part of something behind standard output.
+/// Whether an interruption leaves partial data behind standard output.
 pub(crate) fn stdout_took_data() -> bool {
     STDOUT_TOOK_DATA.load(Ordering::Relaxed)
 }
@@ -229,7 +229,7 @@ pub(crate) fn stdout_for_data() -> Result<File> {
     stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
 }
 
-/// A path without the slashes at its end, except that the root folder stays.
+/// The path without trailing slashes. The root folder stays.
 fn trim_slashes(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
     &path[..end.min(path.len())]

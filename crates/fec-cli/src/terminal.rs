@@ -1,17 +1,17 @@
-//! How wide the lines of reports may be.
+//! The width of report lines, and text that is harmless on a terminal.
 
 use fecfile::names::show_bytes;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// Where a terminal does not tell its width.
+/// Columns of a terminal that does not tell its width.
 const USUAL: usize = 80;
 
-/// No table can be read in fewer columns.
+/// Least columns: no table is legible in fewer.
 const NARROWEST: usize = 40;
 
-/// The columns of a line that goes to `out`: those of COLUMNS, or of the terminal. None for files and pipes, where lines are as
-/// long as they are.
+/// The columns of a line that goes to `out`, from COLUMNS or from the terminal. `None` for files and pipes, where lines
+/// are not folded.
 pub(crate) fn width(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let of_terminal = || {
@@ -22,7 +22,7 @@ pub(crate) fn width(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
     columns.map(|columns: usize| columns.max(NARROWEST))
 }
 
-/// A text of which a terminal obeys nothing: all but its lines and tabs is shown.
+/// The text with all control characters but line ends and tabs escaped, so a terminal obeys none of it.
 pub(crate) fn harmless(text: &str) -> String {
     text.split_inclusive(['\n', '\t'])
         .map(|part| match part.strip_suffix(['\n', '\t']) {
@@ -32,8 +32,8 @@ pub(crate) fn harmless(text: &str) -> String {
         .collect()
 }
 
-/// Breaks lines between words where they are wider than `out`, if that has a width; what follows is indented further. A line that is
-/// to be copied, indented behind one that ends in a colon, stays whole.
+/// Breaks lines that are wider than `out` between words, if `out` has a width. Continuation lines are indented further.
+/// A line to be copied, indented behind a line that ends in a colon, stays whole.
 pub(crate) fn folded(text: &str, out: &(impl IsTerminal + AsFd)) -> String {
     width(out).map_or_else(|| text.to_owned(), |columns| fold(text, columns))
 }

@@ -1,7 +1,8 @@
-//! Settings of kernels that a user keeps: a file in the user's configuration with a line for each processor and backend, so that a
-//! home folder that several machines share serves all of them.
+//! Kernel settings that a user keeps. The file in the user's configuration has a line for each processor and backend,
+//! so several machines can share a home folder.
 //!
-//! `PROCESSOR <tab> BACKEND <tab> SETTINGS`, as `fec bench tuning --save` writes them. Whatever stands there, only speed depends on it.
+//! A line is `PROCESSOR <tab> BACKEND <tab> SETTINGS`, as `fec bench tuning --save` writes it. Only speed depends on
+//! the content of the file.
 
 use crate::failure::{Failure, Result, misuse, say};
 use fec_core::gf256::kernel::{Backend, Tuning};
@@ -12,24 +13,25 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Longer files are none of ours.
+/// Most bytes of the file. A longer one was not written by fec.
 const LONGEST: u64 = 64 << 10;
 
-/// `$XDG_CONFIG_HOME/fec/tuning`, or `~/.config/fec/tuning`; relative paths do not count, as the XDG base directories say.
+/// `$XDG_CONFIG_HOME/fec/tuning`, or `~/.config/fec/tuning`. Relative paths do not count, as the XDG specification
+/// says.
 fn path() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
     Some(config.join("fec/tuning"))
 }
 
-/// What stands in front of the settings for this processor, whose usual ones are `table`, and this backend.
+/// The beginning of the line for this processor and backend. `table` has the processor's usual settings.
 fn key(backend: Backend, table: Tuning) -> String {
     let name: String = processor::name().chars().filter(|c| !c.is_control()).collect();
     format!("{name} ({})\t{}\t", table.name(), backend.name())
 }
 
-/// The settings for this processor and backend: those that were kept, with the file that they stand in, or else those of the table.
-/// What was kept and cannot be read is told, and does not count.
+/// The settings for this processor and backend: those in the file, with its path, or else those of the table. An
+/// unreadable file gives a warning and is ignored.
 pub(crate) fn own(backend: Backend) -> (Tuning, Option<PathBuf>) {
     let table = processor::tuning(backend.tuning());
     match kept(backend, table) {
@@ -45,7 +47,7 @@ pub(crate) fn own(backend: Backend) -> (Tuning, Option<PathBuf>) {
 fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
     let Some(path) = path() else { return Ok(None) };
     let text = match read(&path) {
-        // What others keep is not for this user.
+        // A file that this user may not read is not this user's.
         Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(None),
         read => read.map_err(|e| Failure::io("read", &path, e))?,
     };
@@ -55,7 +57,8 @@ fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
     Ok(Some((tuning, path)))
 }
 
-/// The text of the file; none if it is not there. Anything but a short file is an error: a pipe would make every command wait.
+/// The text of the file, empty if it does not exist. Anything but a short file is an error: a pipe would make every
+/// command wait.
 fn read(path: &Path) -> io::Result<String> {
     let meta = match fs::metadata(path) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -76,7 +79,8 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Keeps settings for this processor and backend in place of what was kept, and tells where; what the table has is not kept.
+/// Keeps settings for this processor and backend in place of earlier ones, and returns the path. Settings equal to the
+/// table's are only removed from the file.
 ///
 /// # Errors
 /// When there is no home folder, or the file cannot be written.
@@ -87,7 +91,7 @@ pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
     })?;
     let table = processor::tuning(backend.tuning());
     let key = key(backend, table);
-    // What cannot be read is not replaced: other machines' settings may stand there.
+    // An unreadable file is not replaced: it may hold other machines' settings.
     let text = read(&path).map_err(|e| Failure::io("read", &path, e))?;
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.starts_with(&key)).map(|line| format!("{line}\n")).collect();

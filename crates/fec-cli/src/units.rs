@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// `4M` or `4MiB`, 4 × 2^20; `4MB`, 4 × 10^6; or a number of bytes.
+/// `4M` or `4MiB` is 4 × 2^20, `4MB` is 4 × 10^6, and a bare number counts bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! Wrong use of the command line, told as every other error is.
+//! Wrong use of the command line, reported like every other error.
 
 use crate::args::Cli;
 use crate::examples::SHORT;
@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use fecfile::names::show;
 
-/// Says why a command line cannot be used, or the help that it asks for; the exit code.
+/// Prints why a command line cannot be used, or the help that it asks for. Returns the exit code.
 pub(crate) fn end(error: &clap::Error) -> u8 {
     let is_help = matches!(
         error.kind(),
@@ -22,7 +22,7 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
         return Exit::Usage.code();
     }
     if is_help {
-        // Nobody may be reading it.
+        // A failed write is ignored: nobody may be reading.
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
     }
@@ -34,7 +34,7 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
     failure.exit.code()
 }
 
-/// What the parser says, without the values that may be secrets, and that a terminal may obey.
+/// The parser's message without values that may be secrets or control a terminal.
 fn without_values(error: &clap::Error) -> String {
     let mut said = error.render().to_string();
     let word = |kind| match error.get(kind) {
@@ -66,7 +66,7 @@ fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|name| name.len() <= LONGEST && name.chars().all(is_name))
 }
 
-/// The command that was meant, as far as it can be told.
+/// The command that was meant, as far as the words tell.
 fn command() -> String {
     let fec = Cli::command();
     let named = std::env::args_os()
@@ -75,7 +75,7 @@ fn command() -> String {
     named.map_or_else(|| "fec".to_owned(), |name| format!("fec {}", name.to_string_lossy()))
 }
 
-/// What the parser says, without its usage line, which says less than the help of the command.
+/// The parser's message as a failure, without its usage line: the command's help says more.
 fn failure(said: &str) -> Failure {
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or_default().trim_start_matches("error: ");
@@ -83,7 +83,7 @@ fn failure(said: &str) -> Failure {
     let mut command = command();
     if message == "the following required arguments were not provided:" {
         let missing = lines.next().unwrap_or_default().trim_matches(['<', '>', '.']);
-        // An option, without what it takes.
+        // An option is named without its value.
         let missing = match missing.split_once(' ') {
             Some((option, _)) if option.starts_with('-') => option,
             _ => missing,
@@ -104,7 +104,7 @@ fn failure(said: &str) -> Failure {
     Failure::usage(message).help(help.join("\n"))
 }
 
-/// A hint of the parser: of an option that only a command has it says no more than that.
+/// A hint of the parser. For an option that only a command has, it says no more than that.
 fn hint(said: &str) -> String {
     let named = said.strip_prefix('\'').and_then(|said| said.strip_suffix("' exists"));
     match named.and_then(|named| named.split_once(' ')) {

@@ -1,4 +1,4 @@
-//! `fec verify`: what is intact, damaged or missing, and what the payload can still stand.
+//! `fec verify`: reports what is intact, damaged or missing, and which further losses the payload survives.
 
 mod many;
 mod outcome;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
         return of_root(&survey, args, settings, started);
     }
     match &survey.sidecars[..] {
-        // A folder in which a sidecar lies, and no encoding. Without a key, a sealed one is a container.
+        // A folder holds one sidecar and no encoding. Without a key, a sealed sidecar counts as a container.
         [path] if survey.encodings.is_empty() && args.inputs.len() == 1 => {
             match !args.open.is_given() && Sidecar::is_sealed(path).unwrap_or(false) {
                 true => alone(std::slice::from_ref(path), args, settings, started),
@@ -88,7 +88,7 @@ fn one_sidecar(path: &Path, args: &args::Verify, settings: &Settings) -> Result<
     sidecar::verify::run(path, args, settings)
 }
 
-/// Refuses what sidecars alone have.
+/// Refuses options that only sidecars have.
 fn check_not_for_sidecars(args: &args::Verify) -> Result<()> {
     let is_for_sidecars = args.quick
         || args.sidecar_only
@@ -106,7 +106,7 @@ fn check_not_for_sidecars(args: &args::Verify) -> Result<()> {
     Err(sidecar::refuse_options(&args.inputs, "verify", why))
 }
 
-/// Looks at the one sidecar, or else the one encoding, that has the root that was asked for.
+/// Examines the sidecar with the root that was asked for, or else the encoding with it.
 fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
     check_kinds(&args.inputs, "verify")?;
     let has_root = |path: &&PathBuf| Sidecar::open(path, args.root, &settings.library).is_ok();
@@ -119,20 +119,20 @@ fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: I
     }
 }
 
-/// Looks at encodings: one as a whole, or several with a line each.
+/// Examines encodings: a single one in full, or several with a line each.
 fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
     if args.root.is_some() {
         let home = home_of_root(survey, args, settings)?;
         return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);
     }
     match &survey.encodings[..] {
-        // A folder in which a container lies.
+        // A folder that holds a container.
         [found] if found.form == Form::Container && args.inputs.len() == 1 => {
             alone(&found.paths, args, settings, started)
         }
         [] => alone(&args.inputs, args, settings, started),
         [found] if found.form == Form::Shards => alone(&args.inputs, args, settings, started),
-        // Shards of several lie together: often those of all but one are strays.
+        // Shards of several encodings lie together: often all but one encoding are strays.
         several if several.len() > 1 && several.iter().all(|place| place.root.is_some()) => {
             match check(&args.inputs, args, settings, started) {
                 Err(unopened) if unopened.is_several => many::surveyed(survey, args, settings, started),
@@ -143,8 +143,8 @@ fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started:
     }
 }
 
-/// Where in a folder the encoding lies that has the root that was asked for: its folders, or its file. If none has it, where one
-/// lies that does not.
+/// The folders or the file of the encoding in a folder that has the root that was asked for. If no encoding has it,
+/// those of one with another root.
 fn home_of_root(survey: &Survey, args: &args::Verify, settings: &Settings) -> Result<Option<Vec<PathBuf>>> {
     let [folder] = &args.inputs[..] else { return Ok(None) };
     if !folder.is_dir() {
@@ -172,7 +172,7 @@ fn home_of(place: &Place) -> Vec<PathBuf> {
     home
 }
 
-/// Looks at one encoding.
+/// Examines an encoding.
 fn check(
     paths: &[PathBuf],
     args: &args::Verify,
@@ -184,12 +184,12 @@ fn check(
     One { args, paths, settings, context: &context, started }.run()
 }
 
-/// The same, where nothing else can be meant.
+/// Like [`check`], where only one encoding can be meant.
 fn alone(paths: &[PathBuf], args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
     check(paths, args, settings, started).map_err(|unopened| untrue_alone(args, unopened))
 }
 
-/// One encoding that is looked at by itself.
+/// An encoding that is examined alone.
 struct One<'a> {
     args: &'a args::Verify,
     paths: &'a [PathBuf],
@@ -252,8 +252,8 @@ impl One<'_> {
         Ok(exit)
     }
 
-    /// Whether the question is if the files that were named are right, not if the payload can be restored: some of its shard
-    /// files were named, by themselves, and the root.
+    /// Whether the question is if the named shard files are right, not if the payload can be restored. It is if the
+    /// root or a signer is given and only some of the shard files are named, without folders.
     fn are_files_asked_about(&self, verified: &Verified) -> bool {
         let is_proved = self.args.root.is_some() || !self.args.trusted.signer.is_empty();
         is_proved
@@ -313,12 +313,12 @@ impl One<'_> {
     }
 }
 
-/// What a failed opening means, and the failure.
+/// The failure of opening an encoding, and its kind.
 struct Unopened {
     failure: Failure,
-    /// One shard file was given with a root that nothing in it leads to.
+    /// A single shard file was given with a root that nothing in it leads to.
     is_one_shard: bool,
-    /// Several encodings are there, and none was asked for.
+    /// Several encodings are here, and none was asked for.
     is_several: bool,
 }
 
@@ -328,7 +328,7 @@ impl Unopened {
     }
 }
 
-/// A single shard that is damaged or foreign is not what the root promises.
+/// Makes a single damaged or foreign shard count as "not what the root promises".
 fn untrue_alone(args: &args::Verify, unopened: Unopened) -> Failure {
     let Unopened { mut failure, is_one_shard, .. } = unopened;
     if args.root.is_some() && is_one_shard && failure.exit == Exit::Lost {

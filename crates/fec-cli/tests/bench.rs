@@ -27,7 +27,7 @@ fn all_formats_tell_the_same() {
         let printed = text(&output.stdout);
         let line = printed.lines().find(|line| line.contains("matrix") && !line.contains("Modelled"));
         let line = line.unwrap_or_else(|| panic!("{printed}"));
-        // Each run has its memory elsewhere, and a few misses more or fewer by that.
+        // The memory of each run lies elsewhere, which makes a few cache misses more or fewer.
         let numbers = line.split(separator).filter_map(|cell| cell.trim().parse().ok());
         let same = numbers.filter(|number: &f64| (number / expected - 1.0).abs() < 0.005).count();
         assert_eq!(same, 1, "{format}: {line}");
@@ -45,7 +45,7 @@ fn the_header_tells_where_and_by_what() {
         assert!(machine[field].as_str().is_some_and(|value| !value.is_empty()), "{field}: {machine}");
     }
     assert!(report["counters"].as_str().is_some_and(|counters| !counters.is_empty()));
-    // A counter that is not there is null in every row, and never 0.
+    // A missing counter is null in every row, and never 0.
     let status = report["counter_status"].as_object().expect("a map");
     if status["cycles"] != "ok" {
         for row in report["tables"][0]["rows"].as_array().expect("rows") {
@@ -111,14 +111,14 @@ fn comparisons_see_what_became_slower_and_only_that() {
     for (name, factor) in [("slow.json", 20.0), ("fast.json", 0.05)] {
         let mut other = saved.clone();
         scale(&mut other["tables"], factor);
-        // As on a quiet machine: what was saved on a busy one opens no gate.
+        // The result counts as measured on a quiet machine: one from a busy machine opens no gate.
         for cause in ["run_queue_wait", "steal", "other_cpus", "core_mhz"] {
             other["interference"][cause] = Value::Null;
         }
         std::fs::write(path.with_file_name(name), other.to_string()).expect("a file");
     }
-    // Against a result that was twenty times faster, this one fails the gate, however busy this machine is; against a slower
-    // one it does not.
+    // Compared with a result that was twenty times faster, this one fails the gate, however busy the machine is.
+    // Compared with a slower one, it passes.
     let output = run(&["--compare", "fast.json", "--gate", "50%", "--format", "json"]);
     expect(&output, 1);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -128,14 +128,14 @@ fn comparisons_see_what_became_slower_and_only_that() {
     let output = run(&["--compare", "slow.json", "--gate", "0%"]);
     expect(&output, 0);
     assert!(text(&output.stdout).contains("gate 0.0 %: passed"), "{}", text(&output.stdout));
-    // What is no result is refused before the work.
+    // A file that is no result is refused before the work.
     std::fs::write(path.with_file_name("bad.json"), "{}").expect("a file");
     expect(&run(&["--compare", "bad.json"]), 2);
     expect(&run(&["--compare", "not-there.json"]), 4);
 }
 
-/// The slowest kernel in place of the best one is a slower build; one thread, because others' slices are not told from disturbed
-/// ones.
+/// The slowest kernel in place of the best one acts as a slower build. The test uses one thread, because slices of
+/// other threads look like disturbed ones.
 #[test]
 fn a_slower_kernel_shuts_the_gate() {
     let backends = fec().args(["bench", "--backend", "list"]).output().expect("fec starts");
@@ -158,23 +158,23 @@ fn the_first_line_says_what_came_of_it() {
     assert!(headline.contains(" on one core; ") && headline.contains(" % of the time"), "{headline}");
     let disturbed = report["disturbed"].as_bool().expect("yes or no");
     assert_eq!(headline.contains("(other work disturbed it)"), disturbed, "{headline}");
-    // The figure is that of the table.
+    // The figure is the one in the table.
     let total = rows(&report, "encode").iter().find(|row| row["phase"] == "total").expect("the total");
     let gigabytes = positive(total, "megabits_per_second") / 8e3;
     let (told, unit) = headline.split_once('(').expect("bytes").1.split_once(' ').expect("a unit");
     let told: f64 = told.parse().expect("a number");
     let told = if unit.starts_with("GB/s") { told } else { told / 1e3 };
     assert!((told / gigabytes - 1.0).abs() < 0.06, "{headline}: {gigabytes}");
-    // In text it is the first line.
+    // In text, the figure is the first line.
     let output = fec().args(SMALL).env_remove("COLUMNS").output().expect("fec starts");
     let printed = text(&output.stdout);
     assert!(printed.starts_with("encodes "), "{printed}");
     assert!(printed.lines().nth(1).is_some_and(|line| line.starts_with("backend ")), "{printed}");
-    // And the last, where the first has left the screen.
+    // The line is repeated at the end, because the first one has left the screen.
     assert!(printed.lines().count() > 20 && printed.lines().last() == printed.lines().next(), "{printed}");
 }
 
-/// The tables of a report of the model, with a 9 for each number and at most two blanks in a row.
+/// The tables of a model report, with a 9 for each number and at most two blanks in a row.
 fn shape(printed: &str) -> Vec<String> {
     let from = printed.find("Modelled").expect("the table");
     let to = printed.find("run-queue wait").expect("what stands below");
@@ -241,7 +241,7 @@ fn lists_need_no_question_mark() {
     let tuning = list(&["bench", "--tuning", "list"]);
     assert_eq!(tuning.matches("chosen for this machine").count(), 1, "{tuning}");
     assert!(tuning.lines().any(|line| line.starts_with("cortex-a53")), "{tuning}");
-    // What a line begins with is what the option takes.
+    // Each line begins with a value that the option takes.
     for change in tuning.lines().filter_map(|line| line.split_whitespace().next()) {
         let args = ["bench", "model", "-k", "4", "-m", "2", "--tuning", change];
         expect(&fec().args(args).output().expect("fec starts"), 0);
@@ -307,7 +307,7 @@ fn the_sweep_of_settings_ends_with_a_verdict() {
     assert!(
         rows.iter().any(|row| row["settings"].as_str().is_some_and(|name| name.starts_with("prefetch=")))
     );
-    // A case that a loaded machine left no time for is told.
+    // A case without time on a loaded machine is reported.
     let notes: Vec<&str> = report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let in_rows =
         rows.iter().any(|row| row["case"].as_str().is_some_and(|case| case.ends_with("from memory")));
@@ -357,8 +357,8 @@ fn windows_cost_what_the_format_says() {
     assert_eq!(configurations, wanted);
     for row in rows {
         assert!(positive(row, "megabits_per_second") > 1.0, "{row}");
-        // Counted by the encoder, and worked out from the specification: a window shrinks by up to a block, and a
-        // lane's part is left to chance.
+        // The encoder counts `observed`, and `budgeted` follows from the specification. They differ because a window
+        // shrinks by up to a block, and a lane's part is left to chance.
         let (budgeted, observed) = (positive(row, "budgeted_additions"), positive(row, "observed_additions"));
         assert!((0.85..=1.06).contains(&(observed / budgeted)), "{row}");
         assert!(observed < positive(row, "dense_additions"), "{row}");
@@ -372,7 +372,7 @@ fn streams_tell_what_was_rebuilt_and_what_was_not() {
     let report = json(&[
         "bench",
         "stream",
-        // In ten seconds a busy machine does not come to all of them.
+        // A busy machine does not finish all of them in ten seconds.
         "--budget",
         "25",
         "--loss",
@@ -393,14 +393,14 @@ fn streams_tell_what_was_rebuilt_and_what_was_not() {
         assert!(positive(row, "decode_megabits_per_second") > 1.0, "{row}");
         assert_eq!(count(row, "rebuilt") + count(row, "lost_for_good"), count(row, "lost"), "{row}");
     }
-    // Of a burst, the window's 1000 repair packets cannot give back 1286 packets.
+    // The burst loses 1286 packets, more than the window's 1000 repair packets can give back.
     let (light, heavy) = (of("bounded", "random:0.1"), of("bounded", "burst:1500,7000"));
     assert!(count(light, "lost") > 1000 && count(light, "lost_for_good") == 0, "{light}");
     assert_eq!(count(light, "ideal_lost_for_good"), 0, "{light}");
     assert!(count(heavy, "lost_for_good") > 1000 && count(heavy, "ideal_lost_for_good") > 1000, "{heavy}");
     assert_eq!(count(of("bounded", &trace), "lost_for_good"), 0);
     let (_, lost) = (folder, count(of("bounded", &trace), "lost"));
-    // Every twentieth transmission; six in seven are source packets, 18,000 of which are judged.
+    // The trace loses every twentieth transmission. Six in seven are source packets, and 18,000 of those are judged.
     assert!((850..950).contains(&lost), "{lost}");
     let transport = self::rows(&report, "transport");
     assert!(transport.iter().all(|row| positive(row, "packets_per_second") > 1000.0), "{transport:?}");
@@ -429,11 +429,11 @@ fn quick_is_quick_for_every_preset() {
         command.current_dir(folder.path()).env("COLUMNS", "80");
         let output = command.args(["bench", preset, "--quick", "-j", "1"]).output().expect("fec starts");
         expect(&output, 0);
-        // Ten seconds on a quiet machine; tests share it with others, and builds.
+        // A quiet machine takes ten seconds, but other tests and builds share this one.
         assert!(began.elapsed() < Duration::from_secs(60), "{preset} took {:?}", began.elapsed());
         let printed = text(&output.stdout);
         assert!(printed.lines().any(|line| line.starts_with("backend ")), "{preset}: {printed}");
-        // Where a busy machine leaves no time for the main figures, that is told too.
+        // A busy machine without time for the main figures reports that too.
         let is_told = !printed.starts_with("nothing was measured") || printed.contains("the time was up");
         assert!(is_told, "{preset}: {printed}");
         let widest = printed.lines().max_by_key(|line| line.chars().count()).expect("lines");

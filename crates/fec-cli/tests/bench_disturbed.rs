@@ -1,6 +1,6 @@
-//! What `fec bench` and `--where` tell when something is in the way, planted here.
+//! Reports of `fec bench` and `--where` under planted disturbances.
 //!
-//! Machines that run tests have other work too; each case may try a few times, and must then tell the truth once.
+//! Machines that run tests have other work too. Each case may try a few times, and has to report the truth once.
 
 mod common;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const ATTEMPTS: usize = 10;
 
-/// One at a time: they disturb each other.
+/// The tests take turns, because they disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Busy loops that all run on the first core, until dropped.
@@ -27,7 +27,7 @@ impl Competitors {
 }
 
 impl Competitors {
-    /// One for each core, on whichever they get.
+    /// Starts a loop for each core, on any core.
     fn everywhere() -> Competitors {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let start = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
@@ -64,7 +64,7 @@ fn tries(what: &str, mut attempt: impl FnMut() -> Result<(), String>) {
     panic!("{what}: {told:#?}");
 }
 
-/// What `--where` told with `--json`.
+/// The JSON line of `--where`.
 fn told(stderr: &[u8]) -> Value {
     let text = text(stderr);
     let line =
@@ -75,7 +75,7 @@ fn told(stderr: &[u8]) -> Value {
 fn verdict_contains(output: &std::process::Output, expected: &str) -> Result<(), String> {
     expect(output, 0);
     let told = told(&output.stderr);
-    // Working and waiting are all of the threads' time.
+    // Working and waiting add up to the threads' whole time.
     let accounted = told["accounted"].as_f64().expect("a share");
     assert!((0.97..=1.03).contains(&accounted), "{told}");
     let verdict = told["verdict"].as_str().expect("a verdict").to_owned();
@@ -147,7 +147,7 @@ fn a_small_file_has_sensible_lines() {
     assert_eq!(read_of(&["encode", "payload", "-o", "a/"], b""), 10_000);
     assert_eq!(read_of(&["encode", "-", "-o", "b.fec"], &payload), 10_000);
     let container = std::fs::read(folder.path().join("b.fec")).expect("a container");
-    // Once from the pipe, and what restores the payload once more.
+    // The payload is read once from the pipe, and perhaps once more to restore it.
     let (read, len) = (read_of(&["decode", "-", "-o", "c"], &container), container.len() as u64);
     assert!((len..=2 * len).contains(&read), "{read} of {len}");
     let mut command = fec();
@@ -190,7 +190,7 @@ fn a_slow_pipe_is_the_input() {
 #[test]
 fn a_slow_kernel_and_a_slow_hash_are_named() {
     let (folder, _) = scratch("payload", &common::payload(1, 48 << 20));
-    // To nowhere: a disk would be in the way.
+    // The output goes to /dev/null, because a disk would be the bottleneck.
     tries("the scalar kernel", || {
         let args = ["encode", "payload", "-o", "/dev/null", "-k", "20", "-m", "20", "--backend", "scalar"];
         let output = run(folder.path(), args.iter().chain(&["-j", "1", "--no-sync", "--where", "--json"]));

@@ -1,6 +1,6 @@
-//! Seeded random damage to shard folders and containers. Every run must end with the exact payload or
-//! with a right error and nothing written; where simple damage leaves at least k shards of every set,
-//! which the test works out by itself, the payload must come back.
+//! Seeded random damage to shard folders and containers. Every run must end with the exact payload, or with a right
+//! error and nothing written. If simple damage leaves at least k shards of every set, which the test works out by
+//! itself, the payload must come back.
 //!
 //! `FEC_MUTATIONS` sets the number of mutations, `FEC_SEED` the first seed.
 
@@ -17,11 +17,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A run that takes longer hangs.
+/// A run that takes longer counts as a hang.
 const HANG: Duration = Duration::from_secs(20);
 const THREADS: usize = 2;
 
-/// k, m, set size, sets of a container's group, payload length, hash.
+/// k, m, set size, sets of a container's group, payload length, and hash.
 type Shape = (usize, usize, &'static str, &'static str, usize, &'static str);
 
 const SHAPES: [Shape; 7] = [
@@ -34,7 +34,7 @@ const SHAPES: [Shape; 7] = [
     (3, 3, "64K", "1", 10_000, "blake3"),
 ];
 
-/// One payload in both forms.
+/// A payload in both forms.
 struct Run {
     payload: Vec<u8>,
     shards_root: String,
@@ -51,7 +51,7 @@ struct Case {
     records: Vec<Record>,
 }
 
-/// Where things stand in a shard file, told from its own header.
+/// Offsets in a shard file, computed from its own header.
 struct ShardPlaces {
     sets: usize,
     shard_len: usize,
@@ -76,7 +76,7 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
 /// Bytes of a shard file's header.
 const HEADER: usize = 192;
 
-/// Bytes of a proof, from k, m and G in a geometry block.
+/// Bytes of a proof, computed from k, m and G in a geometry block.
 fn proof_len(geometry: &[u8]) -> usize {
     let longer = usize::from(geometry[4].max(geometry[6]));
     let levels = |count: usize| count.next_power_of_two().trailing_zeros() as usize;
@@ -131,7 +131,7 @@ fn case(shape: &Shape) -> Case {
     Case { k: shape.0, own, other, shards, records }
 }
 
-/// Bytes that were damaged in place and cut at the ends, with what is known of the damage.
+/// Bytes that were damaged in place and cut at the ends, with a record of the damage.
 #[derive(Clone)]
 struct Damaged {
     bytes: Vec<u8>,
@@ -144,7 +144,7 @@ impl Damaged {
         Damaged { bytes: bytes.to_vec(), touched: Vec::new(), kept: 0..bytes.len() }
     }
 
-    /// A flip, a hole, or a cut at either end; `unit` is the length of a shard's record.
+    /// Flips a bit, makes a hole, or cuts either end. `unit` is the length of a shard's record.
     fn damage(&mut self, random: &mut Random, unit: usize, cuts: bool) {
         if self.kept.is_empty() {
             return;
@@ -177,7 +177,7 @@ impl Damaged {
     }
 }
 
-/// Short, about a record or a few of them, or up to everything.
+/// A length: short, about a record or a few records, or up to everything.
 fn some_len(random: &mut Random, whole: usize, unit: usize) -> usize {
     match random.below(10) {
         0..4 => 1 + random.below(40),
@@ -187,7 +187,7 @@ fn some_len(random: &mut Random, whole: usize, unit: usize) -> usize {
     }
 }
 
-/// Whether shard `set` of a damaged shard file can be used, by the words of the specification.
+/// Whether shard `set` of a damaged shard file is usable by the rules of the specification.
 fn is_usable(file: &Damaged, places: &ShardPlaces, set: usize) -> bool {
     let body = places.body + set * places.shard_len;
     let proof = |start: usize| start + set * places.proof_len..start + (set + 1) * places.proof_len;
@@ -196,12 +196,12 @@ fn is_usable(file: &Damaged, places: &ShardPlaces, set: usize) -> bool {
     header && proof && file.is_intact(body..body + places.shard_len)
 }
 
-/// Any damage at all.
+/// Applies any kind of damage.
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random, unit: usize, foreign: &[&[u8]]) {
     let whole = bytes.len().max(1);
     let at = random.below(whole).min(bytes.len());
     let len = some_len(random, whole, unit).min(bytes.len() - at);
-    // Whole records change places now and then.
+    // Sometimes whole records change places.
     let aligned = random.chance(30);
     let (at, len) =
         if aligned && at + 2 * unit <= bytes.len() { (at / unit * unit, unit) } else { (at, len) };
@@ -255,11 +255,12 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random, unit: usize, foreign: &[&[u8
     }
 }
 
-/// What a mutation is decoded from.
+/// The input that a mutation is decoded from.
 enum Input {
-    /// Files to write into a folder, and the indices of the shards that they were, where they have those in their names.
+    /// Files to write into a folder, and the indices of the shards that they were. Without indices the files are not
+    /// named as shards.
     Folder(Vec<Vec<u8>>, Vec<usize>),
-    /// One container.
+    /// A single container.
     Boxed(Vec<u8>),
 }
 
@@ -268,7 +269,7 @@ struct Mutation {
     input: Input,
     must_restore: bool,
     simple: bool,
-    /// Whether any byte that was written is not there as it was.
+    /// Whether any written byte is changed or missing.
     differs: bool,
 }
 
@@ -325,7 +326,7 @@ fn damaged_container(case: &Case, random: &mut Random) -> Mutation {
         case.records.iter().map(|r| ((r.group, r.set), 0)).collect();
     let mut damaged = Damaged::new(&case.own.boxed);
     if simple {
-        // A burst as long as the code can carry, or a record more.
+        // A burst as long as the code survives, or a record longer.
         if random.chance(30) {
             let (n, k) = (case.own.shards.len(), case.k);
             let first = random.below(case.records.len());
@@ -353,7 +354,7 @@ fn damaged_container(case: &Case, random: &mut Random) -> Mutation {
     Mutation { input: Input::Boxed(bytes), must_restore: false, simple, differs }
 }
 
-/// What became of all runs.
+/// Counts of outcomes over all runs.
 #[derive(Default)]
 struct Counts {
     restored: u64,
@@ -379,12 +380,12 @@ fn fec(folder: &Path, args: &[&str], input: Option<&[u8]>) -> Option<Output> {
     finish(command.spawn().expect("fec starts"), input.unwrap_or_default(), HANG)
 }
 
-/// What a shard's file is called by `encode`.
+/// The file name that `encode` gives a shard.
 fn shard_name(index: usize) -> String {
     format!("payload.{index:03}.shard")
 }
 
-/// Whether the report is about this root, and does not only mention it.
+/// Whether the report is about this root, and does not merely mention it.
 fn names_root(said: &str, root: &str) -> bool {
     said.lines().any(|line| line.strip_prefix("root ") == Some(root))
 }
@@ -396,7 +397,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Whether `repair` makes what can be restored what it was, bit for bit: a container, or a folder of shards.
+    /// Whether `repair` restores the original bytes of a container or a folder of shards, bit for bit.
     fn is_made_whole(&self, case: &Case, input: &Input, work: &Path) -> bool {
         let repair = ["repair", "../in", "--no-sync", "-q", "-j", "1", "-f"];
         let done = fec(work, &repair, None).is_some_and(|run| run.status.code() == Some(0));
@@ -404,7 +405,7 @@ impl Worker<'_> {
         let is_shard = |name: &str, shard: &[u8]| fs::read(at.join(name)).is_ok_and(|bytes| bytes == shard);
         done && match input {
             Input::Boxed(_) => fs::read(&at).is_ok_and(|bytes| bytes == case.own.boxed),
-            // What has no shard's name stays beside the files that have.
+            // A file without a shard's name stays beside the named ones.
             Input::Folder(_, named) => {
                 let whole = (0..).zip(&case.own.shards).all(|(i, shard)| {
                     is_shard(&shard_name(i), shard)
@@ -456,11 +457,11 @@ impl Worker<'_> {
         }
         let decoded = fec(&work, &decode, input);
         let verified = fec(&work, &verify, None);
-        // Whoever encoded was honest, so that decoding shows nothing that hashes do not.
+        // The encoder was honest, so decoding finds nothing that hashes do not.
         let deep = random.chance(40).then(|| fec(&work, &[&verify[..], &["--deep"]].concat(), None));
         let left = common::listing(&work);
         let out = fs::read(work.join("out")).ok();
-        // With two encodings that can both be restored, verify tells of both, and whoever decodes has to choose.
+        // If two encodings can be restored, verify reports both, and decode needs a choice.
         let can_choose = decoded.as_ref().is_some_and(|run| run.status.code() == Some(2))
             && [(own, &case.own), (other, &case.other)].iter().all(|(root, run)| {
                 let chosen = fec(&work, &["decode", name, "--no-sync", "-o", "-", "--root", root], input);
@@ -583,7 +584,7 @@ fn random_damage() {
         }
     });
     let counts = counts.into_inner().unwrap();
-    // Past the test harness, which keeps what a passing test prints to itself: the counts belong into the log.
+    // The counts bypass the test harness, which hides what a passing test prints: they belong into the log.
     let line = format!(
         "{mutations} mutations ({} simple, of which {} had to be restored, and {} were repaired; {} verified with --deep too): \
          {} restored, {} restored as another root, refused by exit code {:?}, {} silent, {} panics, {} hangs",

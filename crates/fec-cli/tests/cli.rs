@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Output, Stdio};
 
-/// An arena with `input` of `len` bytes in it.
+/// An arena with a file `input` of `len` bytes.
 fn with_input(len: usize) -> (Arena, Vec<u8>) {
     let arena = Arena::new();
     let bytes = payload(1, len);
@@ -25,7 +25,7 @@ fn says(output: &Output, words: &[&str]) {
     }
 }
 
-/// The one JSON object in a stream.
+/// The single JSON object in a stream.
 #[track_caller]
 fn json(stream: &[u8]) -> Value {
     let said = text(stream);
@@ -96,7 +96,7 @@ fn encode_standard_input_that_is_a_file() {
     expect(&arena.fec(["decode", "-"]).stdin(folder).output().unwrap(), 2);
 }
 
-/// A file that says it is empty and is not, as those of the system do.
+/// A file that claims to be empty and is not, as files in /proc do.
 #[test]
 fn encode_a_file_of_the_system() {
     let arena = Arena::new();
@@ -130,7 +130,7 @@ fn fifo_as_input() {
     let feeder = feed(encoded.stdout.clone());
     arena.expect(["verify", "fifo"], 0);
     feeder.join().unwrap().unwrap();
-    // As outputs, too.
+    // FIFOs serve as outputs too.
     let reader = {
         let path = arena.path("fifo");
         std::thread::spawn(move || fs::read(path))
@@ -178,7 +178,7 @@ fn empty_file() {
     }
 }
 
-/// There are no bytes to lose, but with too few shards nothing proves that: no output, and not exit 0.
+/// An empty payload has no bytes to lose, but too few shards prove nothing: no output, and not exit 0.
 #[test]
 fn empty_file_with_too_few_shards() {
     let (arena, _) = with_input(0);
@@ -209,14 +209,14 @@ fn file_names_that_are_not_text() {
     let mut folder = name.to_owned();
     folder.push(".shards");
     fs::remove_file(arena.path(name)).unwrap();
-    // A name with a control character is shown, and never used by itself.
+    // A name with a control character is escaped when shown, and never used unasked.
     let said = arena.refuses([OsStr::new("decode"), &folder], 2);
     assert!(said.contains("caf\\xe9 \\n\\xff") && said.contains("-o"), "{said}");
     let output = arena.run([OsStr::new("decode"), &folder, OsStr::new("--json"), OsStr::new("-o"), name]);
     expect(&output, 0);
     assert_eq!(json(&output.stdout)["recorded_name"], "caf\\xe9 \\n\\xff");
     assert_eq!(arena.read(name), b"payload");
-    // One that is only no text is used.
+    // A name that is merely not UTF-8 is used.
     let name = OsStr::from_bytes(b"caf\xe9\xff");
     arena.write(name, b"another");
     let options = ["-k", "2", "-m", "1", "-o", "s/"].map(OsStr::new);
@@ -231,7 +231,7 @@ fn file_names_of_255_bytes() {
     let arena = Arena::new();
     for name in ["n".repeat(255), "é".repeat(127) + "e"] {
         arena.write(&name, b"payload");
-        // FILE.shards would be too long; the shards' own names are shortened.
+        // FILE.shards would be too long a name. The names of shards are shortened.
         arena.refuses(["encode", &name], 4);
         arena.expect(["encode", &name, "-o", "s/", "-k", "2", "-m", "1", "-f"], 0);
         assert!(listing(&arena.path("s")).iter().all(|n| n.len() <= 255 && n.ends_with(".shard")));
@@ -277,7 +277,7 @@ fn decode_targets() {
     arena.refuses(["decode", "noname", "-o", ""], 2);
 }
 
-/// What a file is, its bytes tell and never its name.
+/// The bytes of a file tell its kind, never its name.
 #[test]
 fn names_say_nothing() {
     let (arena, bytes) = with_input(5000);
@@ -339,12 +339,12 @@ fn code_parameters() {
         arena.refuses([&["encode", "input", "-o", "c.fec"], bad].concat(), 2);
     }
     arena.refuses(["encode", "input", "--group-size", "3"], 2);
-    // A pipe needs all of such a set; of a file, the set is as large as the file.
+    // A pipe needs memory for a set of that size. For a file, the set is only as large as the file.
     arena.refuses_pipe(["encode", "-", "-o", "c.fec", "--set-size", "1G"], b"x", 6);
     arena.refuses(["encode", "input", "-o", "c.fec", "--set-size", "1G", "--group-size", "1"], 6);
     arena.expect(["encode", "input", "-o", "whole.fec", "--set-size", "1G"], 0);
     arena.refuses(["encode", "input", "-o", "c.fec", "--set-size", "1G", "--max-memory", "100K"], 6);
-    // Shards of a set have 4096 bytes at least.
+    // Shards of a set have at least 4096 bytes.
     for output in ["c.fec", "s/", "-"] {
         arena.refuses(["encode", "input", "-o", output, "-k", "4", "-m", "2", "--set-size", "16128"], 6);
         arena.refuses(["encode", "input", "-o", output, "-k", "4", "-m", "2", "--set-size", "1K"], 6);
@@ -437,7 +437,7 @@ fn progress_as_json_lines() {
     assert_eq!(text(&never.stderr), "");
 }
 
-/// Groups leave as soon as the byte after them is seen.
+/// Each group leaves as soon as the byte after it is seen.
 #[test]
 fn a_pipe_is_encoded_and_decoded_as_it_comes() {
     let arena = Arena::new();
@@ -474,7 +474,7 @@ fn a_pipe_is_encoded_and_decoded_as_it_comes() {
     expect(&finish(decoder, b"", LIMIT).unwrap(), 0);
 }
 
-/// With --root nothing comes out of a pipe before the root is proved, except with --early.
+/// With --root, a pipe gives no bytes before the root is proved, except with --early.
 #[test]
 fn root_before_bytes() {
     let arena = Arena::new();
@@ -486,13 +486,13 @@ fn root_before_bytes() {
     let early = arena.pipe(["decode", "-", "--root", &other, "--early"], &boxed);
     assert_ne!(code(&early), 0);
     assert!(early.stdout.len() > 600_000 && bytes.starts_with(&early.stdout), "it was asked for early");
-    // A cut stream: without --root what is proved has come out, and the exit code tells.
+    // The stream is cut. Without --root the proved bytes have come out, and the exit code tells of the cut.
     let cut = arena.pipe(["decode", "-"], &boxed[..boxed.len() / 2]);
     expect(&cut, 3);
     assert!(!cut.stdout.is_empty() && bytes.starts_with(&cut.stdout));
 }
 
-/// What came out early belongs to another root, and that is what the exit code tells.
+/// The early bytes belong to another root, and the exit code tells so.
 #[test]
 fn another_root_after_early_bytes() {
     let arena = Arena::new();
@@ -502,7 +502,7 @@ fn another_root_after_early_bytes() {
     assert_eq!(code(&early), 5, "{}", text(&early.stderr));
 }
 
-/// The byte ranges in a report that are proved, and those that are lost.
+/// The byte ranges in a field of a report: proved ones or lost ones.
 fn ranges(report: &Value, field: &str) -> Vec<(usize, usize)> {
     let of = |range: &Value, end: &str| range[end].as_u64().unwrap() as usize;
     report[field].as_array().unwrap().iter().map(|r| (of(r, "start"), of(r, "end"))).collect()
@@ -529,7 +529,7 @@ fn partial_shards() {
     let (arena, bytes) = with_input(80_000);
     arena.expect(["encode", "input", "-k", "4", "-m", "1", "--set-size", "16K"], 0);
     fs::remove_file(arena.path("input.shards/input.001.shard")).unwrap();
-    // Of five sets, in one a second shard is damaged.
+    // A second shard is damaged in one of the five sets.
     let body = 192 + 64 + 5 * 32 * (2 + 1 + 3);
     common::flip(&arena.path("input.shards/input.002.shard"), body + 2 * 4032 + 5);
     arena.refuses(["decode", "input.shards", "-o", "out"], 3);
@@ -540,7 +540,7 @@ fn partial_shards() {
     expect(&output, 3);
     assert!(output.stdout == arena.read("out"));
     says(&output, &["lost: bytes", "proved by its own path only"]);
-    // With nothing lost --partial changes nothing.
+    // If nothing is lost, --partial changes nothing.
     arena.expect(["encode", "input", "-k", "4", "-m", "1", "-f"], 0);
     arena.expect(["decode", "input.shards", "-o", "out", "-f", "--partial"], 0);
     assert!(arena.read("out") == bytes);
@@ -574,7 +574,7 @@ fn partial_container() {
             assert!(piped.stdout == arena.read("out"));
         }
     }
-    // Cut, and without index: the end is not known, what was there is.
+    // The container is cut and has no index: the end is unknown, but the bytes before the cut come out.
     arena.write("c.fec", &whole[..whole.len() / 2]);
     let output = arena.run(["decode", "c.fec", "-o", "cut", "--partial"]);
     expect(&output, 3);
@@ -598,14 +598,14 @@ fn no_root_given() {
     arena.nothing_temporary();
     let said = arena.refuses(["decode", "s-one", "s-two", "-o", "out"], 2);
     assert!(said.contains(&roots[0]) && said.contains(&roots[1]), "both are listed");
-    // Which one is meant does not matter to verify: it looks at both.
+    // Verify needs no choice: it looks at both.
     says(&arena.expect(["verify", "s-one", "s-two"], 0), &["2 encodings: 2 intact"]);
-    // Of the second only two shards are left: exactly one can be restored.
+    // The second encoding has only two shards left, so exactly one can be restored.
     (0..3).for_each(|i| fs::remove_file(arena.path(format!("s-two/two.00{i}.shard"))).unwrap());
     let output = arena.expect(["decode", "s-one", "s-two", "-o", "out"], 0);
     assert!(arena.read("out") == arena.read("one"));
     says(&output, &[&format!("root {}", roots[0]), &format!("shards of root {} are here too", roots[1])]);
-    // Neither, by shards of both.
+    // Neither can be restored from the shards of both.
     (0..3).for_each(|i| fs::remove_file(arena.path(format!("s-one/one.00{i}.shard"))).unwrap());
     let said = arena.refuses(["decode", "s-one", "s-two", "-o", "out2"], 3);
     assert!(said.contains(&roots[0]) && said.contains(&roots[1]));
@@ -649,12 +649,12 @@ fn standard_output_is_a_terminal() {
     says(&output, &["terminal", "code 2"]);
 }
 
-/// The last original shard is all zeros. Its file is cut so that, counted from the end, zeros stand where the shard would:
-/// with the proof that stands where it should, counted from the start, it looks whole.
+/// The last original shard is all zeros. Its file is cut so that zeros stand where the shard would be, counted from the
+/// end. With the proof at its place counted from the start, the shard looks whole.
 #[test]
 fn verify_promises_only_what_decode_can_restore() {
     let arena = Arena::new();
-    // One set of shards of 70,016 bytes; between proofs and body there are 3776 zeros.
+    // A single set has shards of 70,016 bytes, and 3776 zeros stand between proofs and body.
     let bytes = [payload(7, 70_016), vec![0; 70_016]].concat();
     arena.write("in", &bytes);
     arena.expect(["encode", "in", "-k", "2", "-m", "1"], 0);
@@ -668,7 +668,7 @@ fn verify_promises_only_what_decode_can_restore() {
         let verified = arena.run(["verify", "in.shards"]);
         let decoded = arena.run(["decode", "in.shards", "-o", "out", "-f"]);
         if cut == 100 {
-            // The last header is hit, and nothing else.
+            // The damage hits only the last header.
             expect(&verified, 1);
         }
         match code(&verified) {
@@ -678,7 +678,7 @@ fn verify_promises_only_what_decode_can_restore() {
     }
 }
 
-/// A table of descriptors that grows while threads share it costs 7 to 14 ms each time.
+/// Growing a table of descriptors that threads share costs 7 to 14 ms each time.
 #[test]
 #[cfg(target_os = "linux")]
 fn there_is_room_for_many_files_before_threads_begin() {

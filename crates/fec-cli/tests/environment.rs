@@ -1,4 +1,4 @@
-//! What a run finds around it: streams that are closed, no memory, no threads, odd files, permissions.
+//! Odd environments: closed streams, no memory, no threads, odd files, permissions.
 
 mod common;
 
@@ -9,14 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs a line of shell in the work folder; in it `$FEC` is the command.
+/// Runs a line of shell in the work folder. `$FEC` is the command.
 fn shell(arena: &Arena, line: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).env("FEC", env!("CARGO_BIN_EXE_fec")).env_remove("RUST_BACKTRACE");
     shell.current_dir(arena.path("")).output().expect("there is a shell")
 }
 
-/// An arena with `in` and what was made of it.
+/// An arena with a payload `in` and its container.
 fn arena() -> Arena {
     let arena = Arena::new();
     arena.write("in", &payload(3, 300_000));
@@ -50,7 +50,7 @@ fn standard_streams_that_are_closed_are_errors() {
     }
     assert!(!arena.path("new").exists() && !arena.path("new.fec").exists());
     arena.nothing_temporary();
-    // Standard error is for what may be lost.
+    // Messages on standard error may be lost.
     assert_eq!(code(&shell(&arena, "$FEC verify in.fec 2>&-")), 0);
 }
 
@@ -95,7 +95,7 @@ fn no_memory_is_an_error_that_leaves_nothing() {
     let mut failed = 0;
     for command in commands {
         for kib in (14_000..62_000).step_by(4_000) {
-            // Below some limit not even the loader has room.
+            // Below some limit not even the loader fits into memory.
             if !shell(&arena, &format!("ulimit -v {kib}; exec $FEC --version")).status.success() {
                 continue;
             }
@@ -114,8 +114,8 @@ fn no_memory_is_an_error_that_leaves_nothing() {
     assert!(failed > 0, "the limits were too large");
 }
 
-/// Neither limits of processes nor permissions bind root: for it, somebody that nobody else is, to whom these belong now, and `fec`
-/// with them. `None` where root cannot become somebody else.
+/// Root is bound neither by limits of processes nor by permissions. For root, the files are given to an unused user,
+/// and `fec` runs as that user. `None` if root cannot become another user.
 fn somebody_else(arena: &Arena, names: &[&str]) -> Option<u32> {
     let has_tools =
         ["setpriv", "prlimit"].iter().all(|tool| Command::new(tool).arg("--version").output().is_ok());
@@ -137,7 +137,7 @@ fn somebody_else(arena: &Arena, names: &[&str]) -> Option<u32> {
     Some(user)
 }
 
-/// Such a folder cannot be opened, so that the whole file system is put on the disk instead.
+/// A folder without read permission cannot be opened, so the whole file system is synced instead.
 #[test]
 fn outputs_go_to_a_folder_that_may_not_be_listed() {
     let arena = arena();
@@ -194,7 +194,7 @@ fn verify_and_decode_agree_on_what_this_process_cannot_do() {
         let output = shell(&arena, &format!("ulimit -n 40; exec $FEC {command}"));
         assert_eq!(code(&output), 4, "{command}: {}", text(&output.stderr));
     }
-    // A set of that size can be looked at, and is told to take more.
+    // Verify examines a set of that size and reports that decode needs more memory.
     let output = arena.expect(["verify", "shards", "--max-memory", "64KiB"], 0);
     let said = text(&output.stdout);
     let need = said.lines().find_map(|line| line.split_once("--max-memory ")).expect("it is told").1;
@@ -226,7 +226,7 @@ fn outputs_are_no_more_readable_than_what_they_are_made_of() {
         assert_eq!(mode(&arena, name), 0o644, "{name}");
     }
     assert_eq!(mode(&arena, "public.shards"), 0o755);
-    // What is replaced keeps its permissions, whatever the new one would have.
+    // A replaced file keeps its permissions, whatever a new one would get.
     for was in [0o600, 0o664] {
         set_mode(&arena, "public.fec", was);
         set_mode(&arena, "public-again", was);

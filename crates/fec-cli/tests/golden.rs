@@ -1,5 +1,5 @@
-//! The golden vectors, which the independent implementation in `scripts/oracle.py` wrote from the
-//! specification: the same bytes must come out, and every rule must reject what breaks it.
+//! The golden vectors, written by the independent implementation in `scripts/oracle.py` from the specification. `fec`
+//! must produce the same bytes, and every rule must reject its violations.
 
 mod common;
 
@@ -25,12 +25,12 @@ fn str_of<'a>(vector: &'a Value, field: &str) -> &'a str {
     vector[field].as_str().unwrap_or_else(|| panic!("{vector} has no {field}"))
 }
 
-/// Whether the command writes meta like this: no entries without a meaning, and no names in containers.
+/// Whether the command can write such meta: no entries without a meaning, and no names in containers.
 fn can_be_written(vector: &Value) -> bool {
     vector["extra"].is_null() && (vector["form"] == "shards" || vector["file_name"].is_null())
 }
 
-/// Options of `encode` that a vector was made with.
+/// The options of `encode` that produce a vector.
 fn options_of(vector: &Value) -> Vec<String> {
     let of = |field: &str| vector[field].to_string();
     let mut options =
@@ -48,9 +48,9 @@ fn options_of(vector: &Value) -> Vec<String> {
     options
 }
 
-/// Encodes each vector's payload and compares root and bytes; then restores it.
+/// Encodes each vector's payload, compares root and bytes, and restores the payload.
 fn encode_and_compare(vector: &Value, options: &[&str]) {
-    // Groups of a bounded size that nobody asked for come from pipes alone.
+    // Bounded groups without --group-size come from pipes only.
     let is_of_pipe = vector["grouping"] == "bounded" && vector["group_size"].is_null();
     if is_of_pipe || !can_be_written(vector) {
         return;
@@ -105,7 +105,7 @@ fn every_backend_and_thread_count_writes_the_same_bytes() {
     }
 }
 
-/// Whether a payload surely fits one group of the size that pipes have: 48 MiB of shards, and sets of some size.
+/// Whether a payload surely fits a pipe's group: 48 MiB of shards, with sets of any size.
 fn fits_a_group(vector: &Value) -> bool {
     let of = |field: &str| vector[field].as_u64().expect("a number");
     of("payload_len") < (24 << 20) * of("k") / (of("k") + of("m"))
@@ -153,8 +153,8 @@ fn raw_files_of_the_other_implementation_are_restored_and_verified() {
     }
 }
 
-/// Each file that the other implementation wrote, with a byte flipped, cut short or lost where it can stand that: repair
-/// makes of it what it was.
+/// Repairs each file of the other implementation with a byte flipped, cut short or lost, if the file survives that. The
+/// result must equal the original.
 #[test]
 fn raw_files_of_the_other_implementation_are_repaired_bit_for_bit() {
     let vectors = vectors("encode.json");
@@ -199,8 +199,8 @@ fn raw_files_of_the_other_implementation_are_repaired_bit_for_bit() {
     assert!(mended >= 20, "{mended}");
 }
 
-/// Every negative vector gets the exit code of its class, leaves nothing behind, and says why; the
-/// positive ones among them (the rule says that something must be accepted) restore their payload.
+/// Every negative vector gets the exit code of its class with a reason, and leaves nothing behind. Positive vectors,
+/// for rules that demand acceptance, restore their payload.
 #[test]
 fn every_rule_has_a_vector_that_gets_the_right_error() {
     let vectors = vectors("errors.json");

@@ -1,4 +1,4 @@
-//! `fec encode --keep` and `--files-from`, as a job engine runs them: again and again, and killed in between.
+//! `fec encode --keep` and `--files-from` as a job engine runs them: repeatedly, and killed in between.
 
 mod common;
 
@@ -13,7 +13,7 @@ use std::process::Output;
 /// Small sets, several of them.
 const SHAPE: [&str; 6] = ["-k", "5", "-m", "4", "--set-size", "20K"];
 
-/// The forms that an output has.
+/// The forms of an output.
 const FORMS: [&str; 2] = ["s/", "c.fec"];
 
 fn encode(arena: &Arena, output: &str, more: &[&str]) -> Output {
@@ -26,7 +26,7 @@ fn lines(output: &Output) -> Vec<Value> {
     text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-/// The one JSON object of a run, which must end with 0.
+/// The single JSON object of a run, which must end with 0.
 #[track_caller]
 fn report(output: &Output) -> Value {
     expect(output, 0);
@@ -43,7 +43,7 @@ fn with_input() -> (Arena, [String; 2]) {
     (arena, roots)
 }
 
-/// What is at `path`, and when each file of it was written.
+/// The files at `path`, and when each was written.
 fn stamps(arena: &Arena) -> Vec<(std::path::PathBuf, std::time::SystemTime)> {
     let files = arena.state().into_iter().map(|(path, _)| path);
     files.map(|path| (path.clone(), fs::metadata(path).unwrap().modified().unwrap())).collect()
@@ -62,7 +62,7 @@ fn an_intact_encoding_is_kept() {
     }
     arena.unchanged(&before.0);
     assert_eq!(stamps(&arena), before.1, "nothing is written, not even the same bytes");
-    // The first time it is made.
+    // The first run makes the output.
     for form in ["new/", "new.fec"] {
         assert_eq!(report(&encode(&arena, form, &["--keep", "--json"]))["kept"], false);
         assert_eq!(report(&encode(&arena, form, &["--keep", "--json"]))["kept"], true);
@@ -94,14 +94,14 @@ fn of_shard_files_only_what_is_missing_or_damaged_is_made_anew() {
     let whole = arena.read(shard(8));
     arena.write(shard(8), &whole[..whole.len() - annex.len()]);
     arena.unchanged(&before);
-    // Although no payload could be restored from the one that is left.
+    // Even when the remaining shard could restore no payload.
     (0..8).for_each(|i| fs::remove_file(arena.path(shard(i))).unwrap());
     assert_eq!(
         report(&encode(&arena, "s/", &["--keep", "--json"]))["made_anew"].as_array().unwrap().len(),
         8
     );
     arena.unchanged(&before);
-    // Something else has the name of a missing shard: it is replaced only when that is asked for.
+    // Another file has the name of a missing shard: only -f replaces it.
     arena.write(shard(7), b"not a shard");
     let changed = arena.state();
     expect(&encode(&arena, "s/", &["--keep"]), 2);
@@ -110,7 +110,7 @@ fn of_shard_files_only_what_is_missing_or_damaged_is_made_anew() {
     arena.unchanged(&before);
 }
 
-/// A shard that is made anew may take the name of a file that holds another one: all is looked at before the end.
+/// A shard that is made anew may take the name of a file that holds another shard: all files are examined first.
 #[test]
 fn shards_under_the_names_of_others() {
     let (arena, _) = with_input();
@@ -119,7 +119,7 @@ fn shards_under_the_names_of_others() {
     arena.write(shard(3), &four);
     arena.write(shard(4), &three);
     assert_eq!(report(&encode(&arena, "s/", &["--keep", "--json"]))["kept"], true);
-    // Of shard 3 there is only the header, and what has its name is shard 4.
+    // Only the header of shard 3 is left, and its name belongs to shard 4.
     arena.write(shard(4), &three[..300]);
     let before = arena.state();
     expect(&encode(&arena, "s/", &["--keep"]), 2);
@@ -151,7 +151,7 @@ fn a_damaged_container_is_made_anew() {
     }
 }
 
-/// An intact encoding, of the same length, with the same name and parameters: of other bytes.
+/// An intact encoding of other bytes, with the same length, name and parameters.
 #[test]
 fn an_encoding_of_another_payload_is_never_kept() {
     let (arena, roots) = with_input();
@@ -160,14 +160,14 @@ fn an_encoding_of_another_payload_is_never_kept() {
     for at in [0, 100_000, 199_999] {
         arena.write("in", &old);
         flip(&arena.path("in"), at);
-        // Not even the time tells.
+        // Not even the file's time tells the difference.
         fs::File::options().write(true).open(arena.path("in")).unwrap().set_modified(times).unwrap();
         for (form, root) in FORMS.iter().zip(&roots) {
             let said = arena.refuses([&["encode", "in", "-o", form, "--keep"], &SHAPE[..]].concat(), 2);
             assert!(said.contains(root) && said.contains("other bytes") && said.contains("-f"), "{said}");
         }
     }
-    // Nothing of it is used, damaged or not; and with -f all of it goes away.
+    // No part of it is used, damaged or not. With -f all of it goes away.
     fs::remove_file(arena.path("s/in.001.shard")).unwrap();
     expect(&encode(&arena, "s/", &["--keep"]), 2);
     for form in FORMS {
@@ -194,7 +194,7 @@ fn an_encoding_with_other_parameters_is_named_and_left() {
         let said = arena.refuses([&["encode", "in", "-o", form, "--keep"], &shape[..], more].concat(), 2);
         assert!(said.contains(words), "{said}");
     }
-    // The same bytes under another name: the shards would record another one.
+    // The same bytes have another name, which the shards would record.
     fs::copy(arena.path("in"), arena.path("other")).unwrap();
     let said = arena.refuses([&["encode", "other", "-o", "s/", "--keep"], &SHAPE[..]].concat(), 2);
     assert!(said.contains("name: in there, other wanted"), "{said}");
@@ -213,19 +213,19 @@ fn what_is_no_encoding_is_left() {
     for output in ["c.fec", "s/", "file/", "link/", "link.fec"] {
         arena.refuses(["encode", "in", "-o", output, "--keep"], 2);
     }
-    // Not even with -f where it would not go away without --keep.
+    // -f replaces it only if it would without --keep.
     arena.refuses(["encode", "in", "-o", "s/", "--keep", "-f"], 2);
     arena.refuses(["encode", "in", "-o", "link/", "--keep", "-f"], 2);
     expect(&arena.run(["encode", "in", "-o", "c.fec", "--keep", "-f", "-q"]), 0);
-    // What cannot be looked at, or not be read twice.
+    // These outputs cannot be examined, or the input cannot be read twice.
     for args in [&["encode", "in", "-o", "-", "--keep"][..], &["encode", "in", "-o", "/dev/null", "--keep"]] {
         arena.refuses(args, 2);
     }
     arena.refuses_pipe(["encode", "-", "-o", "p.fec", "--keep"], b"bytes", 2);
 }
 
-/// Everything of today's encoding is there and intact, and a shard of another one too: without the root nobody could tell
-/// which is meant.
+/// All shards of today's encoding are intact, and a shard of another encoding lies beside them. Without the root nobody
+/// could tell which is meant.
 #[test]
 fn shards_of_two_encodings_in_one_folder() {
     let (arena, _) = with_input();
@@ -264,14 +264,14 @@ fn the_input_is_a_link_or_empty_or_has_an_odd_name() {
         }
         let mut folder = name.to_owned();
         folder.push(".shards");
-        // A name that is never used by itself when shards are read is the input's own here.
+        // Here the input itself has a name that readers of shards never use unasked.
         let mut shard = name.to_owned();
         shard.push(".001.shard");
         fs::remove_file(arena.path(&folder).join(shard)).unwrap();
         assert_eq!(report(&run(name, &["--keep", "--json"]))["made_anew"].as_array().unwrap().len(), 1);
         assert_eq!(report(&run(name, &["--keep", "--json"]))["kept"], true);
     }
-    // What the link leads to is what counts.
+    // The target of the link counts.
     fs::remove_file(arena.path("link")).unwrap();
     symlink("second", arena.path("link")).unwrap();
     expect(&run("link".as_ref(), &["--keep"]), 2);
@@ -285,7 +285,7 @@ fn the_root_file_is_kept_too() {
         expect(&with(&[]), 0);
         assert_eq!(arena.read("root"), format!("{}\n", roots[0]).as_bytes());
     }
-    // It was lost: a run was killed before it was written.
+    // The root file is lost: a run was killed before it was written.
     fs::remove_file(arena.path("root")).unwrap();
     expect(&with(&[]), 0);
     arena.write("root", b"mine");
@@ -295,7 +295,7 @@ fn the_root_file_is_kept_too() {
     assert_eq!(arena.read("root"), format!("{}\n", roots[0]).as_bytes());
 }
 
-/// Killed in the middle of the work, again and again, until it gets through.
+/// The run is killed in the middle of its work, repeatedly, until one gets through.
 #[test]
 fn killed_runs_leave_nothing_that_the_next_one_does_not_mend() {
     let arena = Arena::new();
@@ -315,7 +315,7 @@ fn killed_runs_leave_nothing_that_the_next_one_does_not_mend() {
         arena.expect(["decode", output, "-o", "back", "-f"], 0);
         assert!(arena.read("back") == bytes);
     }
-    // Killed while shards are made anew, which stand in the folder itself by then.
+    // The run is killed while it makes shards anew in the folder itself.
     for _ in 0..3 {
         for i in 0..60 {
             let _ = fs::remove_file(arena.path(format!("in.shards/in.{i:03}.shard")));
@@ -331,7 +331,7 @@ fn killed_runs_leave_nothing_that_the_next_one_does_not_mend() {
     arena.expect(["verify", "in.shards"], 0);
 }
 
-/// Temporary files of others, who are alive, stay; what stands in the folder under such a name is not taken for a shard.
+/// Temporary files of living processes stay, and files with such names in the folder do not count as shards.
 #[test]
 fn temporary_files_of_others_are_left() {
     let (arena, _) = with_input();
@@ -367,7 +367,7 @@ fn two_runs_at_once_on_one_output() {
     }
 }
 
-/// Somebody writes to the input all the time: whatever is kept or made belongs to what was read.
+/// Somebody writes to the input all the time: every kept or made output belongs to the bytes that were read.
 #[test]
 fn an_input_that_changes_meanwhile() {
     let arena = Arena::new();
@@ -384,14 +384,14 @@ fn an_input_that_changes_meanwhile() {
         let exit = ended.status.code().unwrap();
         assert!(exit == 0 || exit == 4, "{exit}: {}", text(&ended.stderr));
     }
-    // When it is over, what is there is found out.
+    // A run after the last change finds out what is there.
     let settled = arena.run(["encode", "in", "--keep", "-f", "-q", "--no-sync"]);
     expect(&settled, 0);
     arena.expect(["decode", "in.shards", "-o", "back"], 0);
     assert!(arena.read("back") == arena.read("in"));
 }
 
-/// Permissions do not hold for root, as which tests often run: then there is nothing to see.
+/// Root ignores permissions, and tests often run as root: then nothing is tested.
 #[test]
 fn what_may_not_be_read_is_an_error_and_no_reason_to_make_it_anew() {
     use std::os::unix::fs::PermissionsExt;
@@ -438,12 +438,13 @@ fn a_list_is_encoded_file_by_file() {
         arena.expect(["decode", &format!("out/{last}.fec"), "-o", "back", "-f"], 0);
         assert!(arena.read("back") == arena.read(name), "{name:?}");
     }
-    // As text: a line of root and name for each. Zero bytes are seen without -0 too; lines serve where names have none.
+    // As text: a line with root and name for each file. Zero bytes are recognized without -0, and lines serve if names
+    // have no line ends.
     fs::remove_file(arena.path("out/g.fec")).unwrap();
     let output = arena.pipe(["encode", "--files-from", "-", "--keep", "-o", "out/{/}.fec"], &list);
     expect(&output, 0);
     assert!(text(&output.stderr).contains("5 files: 1 encoded, 4 kept, 0 failed"), "{output:?}");
-    // As sha256sum does it, a line begins with a backslash where something in its name is escaped.
+    // As with sha256sum, a line begins with a backslash if its name has escapes.
     let lines = text(&output.stdout);
     let is_listed =
         |line: &str| line.trim_start_matches('\\').get(64..).is_some_and(|rest| rest.starts_with("  out/"));
@@ -476,7 +477,7 @@ fn one_file_that_fails_does_not_stop_the_others() {
     ];
     assert_eq!(told, expected.map(|(name, exit)| (Value::from(name), exit)));
     assert_eq!(arena.read("taken.fec"), b"a letter");
-    // A missing file alone: 4. Again with --keep: only what failed is left to do.
+    // A missing file alone gives 4. With --keep, a second run only has to do what failed.
     let again = arena.pipe(args.into_iter().chain(["--keep"]), b"nosuch\na\ng\n");
     expect(&again, 4);
     assert_eq!(lines(&again).iter().filter(|line| line["kept"] == true).count(), 2);
@@ -506,7 +507,7 @@ fn lists_that_are_empty_or_cannot_be_meant() {
     arena.refuses(["encode", "a", "-0"], 2);
 }
 
-/// What one file of a list was encoded to, or another one itself, is not written over, whatever -f says.
+/// The output of a listed file, and any listed file itself, is never overwritten, even with -f.
 #[test]
 fn outputs_of_a_list_do_not_meet() {
     let (arena, _) = with_files();
@@ -524,7 +525,7 @@ fn outputs_of_a_list_do_not_meet() {
     assert_eq!(text(&output.stdout).lines().count(), 1);
     arena.expect(["decode", "out/a.fec", "-o", "back"], 0);
     assert!(arena.read("back") == arena.read("a"));
-    // A folder that would go away with an input in it.
+    // The replaced folder would take an input with it.
     expect(&arena.run(["encode", "a", "-q", "-k", "2", "-m", "1"]), 0);
     let list: OsString = "a.shards/a.000.shard\na\n".into();
     let before = arena.state();

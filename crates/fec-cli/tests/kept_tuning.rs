@@ -1,4 +1,4 @@
-//! Settings of the kernel that a user keeps: which commands use them, and what a spoilt file does.
+//! Kernel settings that a user keeps: the commands that use them, and the effect of a spoilt file.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Arena, text};
 use std::fs;
 use std::process::{Command, Output};
 
-/// Runs `fec` with a home folder of its own in the arena.
+/// Runs `fec` with a separate home folder in the arena.
 fn at_home<'a>(arena: &Arena, args: impl IntoIterator<Item = &'a str>) -> Output {
     let mut command = common::fec();
     command.current_dir(arena.path("")).env("XDG_CONFIG_HOME", arena.path("config")).args(args);
@@ -18,8 +18,8 @@ fn listed(arena: &Arena) -> serde_json::Value {
     serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")["tuning"].clone()
 }
 
-/// Keeps settings: `walk` changes nothing of sets, so that whatever is found to be faster, this differs from the usual settings. Where
-/// other work makes another entry of the table look better, and be kept, it is tried again.
+/// Keeps settings. `walk` has no effect on sets, so the kept settings differ from the usual ones whatever turns out
+/// faster. Retries if other work makes another entry of the table look better.
 fn keep(arena: &Arena) -> String {
     for _ in 0..10 {
         let done =
@@ -34,7 +34,7 @@ fn keep(arena: &Arena) -> String {
     panic!("the usual settings were found to be faster ten times");
 }
 
-/// What `bench tuning --save` finds depends on the machine, that it is used does not.
+/// The findings of `bench tuning --save` depend on the machine, but their use does not.
 #[test]
 fn settings_are_kept_and_used() {
     let arena = Arena::new();
@@ -50,13 +50,13 @@ fn settings_are_kept_and_used() {
         assert_eq!(after["settings"][name], value, "{kept}");
         assert_ne!(before["settings"][name], value, "{kept}");
     }
-    // Lines of other machines stay, and this machine's is written anew.
+    // Lines of other machines stay, and this machine's line is replaced.
     fs::write(arena.path("config/fec/tuning"), format!("another\tscalar\tgeneric\n{kept}")).unwrap();
     let kept = keep(&arena);
     assert!(kept.starts_with("another\tscalar\tgeneric\n") && kept.lines().count() == 2, "{kept}");
 }
 
-/// A file that makes no sense costs a warning: the usual settings do as well.
+/// A senseless file causes only a warning: the usual settings do as well.
 #[test]
 fn what_was_kept_and_is_spoilt_does_no_harm() {
     let arena = Arena::new();
@@ -69,7 +69,7 @@ fn what_was_kept_and_is_spoilt_does_no_harm() {
     assert_eq!(done.status.code(), Some(0), "{done:?}");
     let said = text(&done.stderr);
     assert!(said.contains("warning: read ") && said.contains("columns cannot be \"many\""), "{said}");
-    // What is no text, is too long, is a folder, or a pipe that nobody writes to.
+    // The file is no text, is too long, is a folder, or is a pipe without a writer.
     let spoil: [&dyn Fn(); 4] = [
         &|| fs::write(&path, [0xFF; 100]).unwrap(),
         &|| fs::write(&path, [b'x'; 100_000]).unwrap(),

@@ -1,4 +1,4 @@
-//! What ends a run early, and what the next one makes of it.
+//! Runs that end early, and how the next run deals with their leftovers.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Output;
 
-/// The number of a process that is not there.
+/// The number of a process that does not exist.
 fn nobody() -> u32 {
     let is_gone = |pid: &i32| Pid::from_raw(*pid).is_some_and(|pid| test_kill_process(pid).is_err());
     (4_000_000..).find(is_gone).unwrap() as u32
@@ -39,20 +39,19 @@ fn what_a_killed_run_left_is_removed_by_the_next_one_there_and_named() {
         let line = format!("{dead} (2 KiB), which a killed run had left");
         assert!(said(&output).contains(&line), "{args:?}: {}", said(&output));
     }
-    // A folder of shard files that was not finished; in silence with -q.
+    // An unfinished folder of shard files is removed, and with -q without a message.
     fs::create_dir(arena.path(&dead)).unwrap();
     arena.write(format!("{dead}/a.000.shard"), b"half");
     let output = arena.expect(["encode", "a", "-o", "b.fec", "-q"], 0);
     assert!(!arena.path(&dead).exists() && output.stderr.is_empty());
-    // What only has such a name is left.
+    // A folder that merely has such a name stays.
     fs::create_dir(arena.path(&dead)).unwrap();
     arena.write(format!("{dead}/letter"), b"precious");
     arena.expect(["encode", "a", "-o", "c.fec"], 0);
     assert!(arena.path(&dead).join("letter").exists() && arena.path(&alive).exists());
 }
 
-/// A repair that is killed before its files have their names leaves them whole, under names that the next run removes: they
-/// are no shards that are there.
+/// A killed repair may leave whole files under temporary names. The next run removes them: they do not count as shards.
 #[test]
 fn shards_that_a_killed_repair_left_are_missing_and_made_anew() {
     let arena = Arena::new();
@@ -67,7 +66,7 @@ fn shards_that_a_killed_repair_left_are_missing_and_made_anew() {
     arena.expect(["repair", "a.shards"], 0);
     assert_eq!(fs::read(shard(1)).unwrap(), whole);
     assert!(!left.exists());
-    // Where nothing is left to repair too.
+    // The leftovers are removed even if nothing is left to repair.
     fs::write(&left, &whole).unwrap();
     arena.expect(["repair", "-n", "a.shards"], 0);
     assert!(left.exists());
@@ -75,7 +74,7 @@ fn shards_that_a_killed_repair_left_are_missing_and_made_anew() {
     assert!(!left.exists() && said(&repaired).contains("which a killed run had left"), "{}", said(&repaired));
 }
 
-/// Two runs in one folder: neither takes what the other one is writing.
+/// Two runs in one folder: neither removes a file that the other is writing.
 #[test]
 fn what_a_running_process_writes_is_left() {
     let arena = Arena::new();

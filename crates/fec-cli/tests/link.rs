@@ -1,4 +1,4 @@
-//! `fec bench link`: two processes over loopback, and strangers who send what they like.
+//! `fec bench link`: two processes over loopback, and strangers that send anything.
 
 mod common;
 
@@ -45,7 +45,7 @@ impl Listening {
     }
 }
 
-/// Before a test of a minute, or its limits, would be over.
+/// Less time than a test of a minute, or its limits, would take.
 const SOON: Duration = Duration::from_secs(40);
 
 #[track_caller]
@@ -53,7 +53,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stdout)))
 }
 
-/// A test to a listener; both reports.
+/// Runs a test against a listener. Returns both reports.
 #[track_caller]
 fn test(arena: &Arena, listener: Listening, options: &[&str]) -> (Value, Value) {
     let words = ["bench", "link", &listener.address, "--json", "-q"];
@@ -68,7 +68,7 @@ fn number(report: &Value, name: &str) -> f64 {
     report[name].as_f64().unwrap_or_else(|| panic!("{name}: {report}"))
 }
 
-/// Losses on purpose are found, and mended; both sides tell the same.
+/// Losses on purpose are counted and mended, and both sides report the same.
 #[test]
 fn losses_are_counted_and_mended() {
     let arena = Arena::new();
@@ -79,7 +79,7 @@ fn losses_are_counted_and_mended() {
         assert!(count > 500.0, "{sent}");
         let lost = number(&sent, "lost");
         assert_eq!(number(&sent, "received") + lost, count);
-        // Whatever else a busy machine loses comes on top.
+        // A busy machine may lose more.
         let on_purpose = number(&sent, "lost_on_purpose");
         assert!(lost >= on_purpose && (0.03..0.07).contains(&(on_purpose / count)), "{sent}");
         assert_eq!((number(&sent, "reordered"), number(&sent, "doubled")), (0.0, 0.0), "{sent}");
@@ -148,14 +148,14 @@ fn nobody_there_is_an_error_in_time() {
     let arena = Arena::new();
     let said = arena.refuses(["bench", "link", &closed()], 4);
     assert!(said.contains("nobody listens") && said.contains("--listen"), "{said}");
-    // Somebody is there, and says nothing.
+    // The machine is there but does not answer.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = silent.local_addr().unwrap().to_string();
     let said = arena.refuses(["bench", "link", &to, "--wait-ms", "500"], 4);
     assert!(said.contains("no answer within 0.5 s"), "{said}");
     let said = arena.refuses(["bench", "link", "--listen", "127.0.0.1:0", "-q", "--wait-ms", "300"], 4);
     assert!(said.contains("nobody came within 0.3 s"), "{said}");
-    // What it asked is all that it sent: a few questions.
+    // The sender asked only a few questions.
     silent.set_nonblocking(true).unwrap();
     let mut asked = 0;
     while silent.recv(&mut [0; 2048]).is_ok() {
@@ -179,7 +179,7 @@ fn only_one_machine_is_tested() {
     arena.refuses(["bench", "link", "127.0.0.1", "--packet", "8"], 6);
 }
 
-/// The listener may be started later, if that is asked for.
+/// With --wait-ms the listener may start later.
 #[test]
 fn a_sender_can_wait() {
     let arena = Arena::new();
@@ -205,12 +205,12 @@ fn strangers_do_no_harm_and_gain_nothing() {
     let mut buffer = [0; 65_536];
     let mut annoy = |rounds: usize| {
         for _ in 0..rounds {
-            // Every type of message with anything in it, of the lengths that there are, and noise.
+            // Every type of message with random content in all usual lengths, and noise.
             let mut bytes = [0x89, 0x66, 0x65, 0x6C, 1, random.below(30) as u8, 0, 0].to_vec();
             let len = [8, 16, 24, 32, 48, 512, 513, 1400][random.below(8)];
             bytes.extend(random.bytes(len));
             if random.chance(50) {
-                // A request as it should be, but for the cookie.
+                // A valid request, except for the cookie.
                 bytes.truncate(24);
                 bytes.resize(512, 0);
                 bytes[5] = 16 + random.below(11) as u8;
@@ -246,7 +246,7 @@ fn strangers_do_no_harm_and_gain_nothing() {
     assert!(gained < 0, "{gained}");
 }
 
-/// A listener that lies as it likes: the sender ends in time, and prints what it was told.
+/// A listener that lies as it likes: the sender still ends in time, and prints what it was told.
 #[test]
 fn a_listener_that_lies_is_believed_and_nothing_worse() {
     let arena = Arena::new();
@@ -284,7 +284,7 @@ fn a_listener_that_lies_is_believed_and_nothing_worse() {
     assert_eq!(json(&output)["role"], "sender");
 }
 
-/// Another sender is told that the listener is busy.
+/// A second sender is told that the listener is busy.
 #[test]
 fn one_test_at_a_time() {
     let arena = Arena::new();
@@ -299,7 +299,7 @@ fn one_test_at_a_time() {
     expect(&listener.end(), 0);
 }
 
-/// Neither side goes on when the other has gone.
+/// Neither side goes on after the other is gone.
 #[test]
 fn nobody_sends_or_waits_for_ever() {
     let arena = Arena::new();
@@ -312,13 +312,13 @@ fn nobody_sends_or_waits_for_ever() {
     let output = finish(sender, b"", SOON).expect("it ends soon");
     assert_eq!(code(&output), 4);
     let said = text(&output.stderr);
-    // On a busy machine it has not sent anything yet.
+    // On a busy machine the sender may not have sent anything yet.
     assert!(said.contains("fell silent") || said.contains("nobody listens"), "{said}");
 
     let mut listener = Listening::start(&arena, "127.0.0.1:0", &["--json"]);
     let mut sender = arena.spawn(["bench", "link", &listener.address, "-t", "600", "--mbps", "5"]);
     listener.has_begun();
-    // Something comes before it dies.
+    // Some packets arrive before the sender dies.
     std::thread::sleep(Duration::from_millis(2000));
     sender.kill().unwrap();
     sender.wait().unwrap();
@@ -329,7 +329,7 @@ fn nobody_sends_or_waits_for_ever() {
     assert!(number(&report, "received") > 0.0, "{report}");
 }
 
-/// A test that cannot be is called off, and the listener waits for the next.
+/// An impossible test is called off, and the listener waits for the next one.
 #[test]
 fn packets_that_do_not_fit_are_refused() {
     let arena = Arena::new();
@@ -345,7 +345,7 @@ fn interrupt(child: &Child) {
     common::signal(child, common::signals()[0]);
 }
 
-/// Whichever side is interrupted, both report what there is.
+/// If either side is interrupted, both report their figures so far.
 #[test]
 fn an_interruption_is_an_end_with_a_report() {
     let arena = Arena::new();
@@ -367,13 +367,13 @@ fn an_interruption_is_an_end_with_a_report() {
             assert!(number(&report, "received") > 0.0, "{report}");
         }
     }
-    // Before anybody came.
+    // The interruption comes before any sender.
     let listener = Listening::start(&arena, "127.0.0.1:0", &[]);
     interrupt(&listener.child);
     assert_eq!(code(&listener.end()), 130);
 }
 
-/// A listener that was stopped has not waited.
+/// Time in which a listener was stopped does not count as waiting.
 #[test]
 fn whoever_was_stopped_has_not_waited() {
     let arena = Arena::new();
@@ -390,7 +390,7 @@ fn whoever_was_stopped_has_not_waited() {
     expect(&finish(child, b"", LIMIT).expect("it ends"), 0);
 }
 
-/// Two tests, one after the other; then nobody comes.
+/// Two tests come one after the other, and then no more.
 #[test]
 fn a_listener_can_go_on() {
     let arena = Arena::new();

@@ -1,5 +1,6 @@
-//! Every option of every command, with everything that a command works on: it acts, or it is refused. The table that the command
-//! refuses by (`src/fits/table.rs`) is walked here, row by row; that it has a row for each option is a test beside it.
+//! Every option of every command is tried with everything that the command works on: it acts, or is refused. The tests
+//! walk the table that the command refuses by (`src/fits/table.rs`). A test beside the table checks that it has a row
+//! for each option.
 
 mod common;
 #[path = "../src/fits/table.rs"]
@@ -80,7 +81,7 @@ const VALUES: [(&str, &str); 66] = [
     ("verbose", ""),
 ];
 
-/// Options that the parser wants together with these.
+/// Options that the parser requires together with these.
 const TOGETHER: [(&str, &str, &[&str]); 12] = [
     ("verify", "older-than", &["--state", "state"]),
     ("verify", "budget", &["--state", "state"]),
@@ -100,7 +101,7 @@ fn is_choosing(command: &str, option: &str) -> bool {
     CHOOSING.contains(&(command, option)) || (command, option) == ("bench", "gates")
 }
 
-/// A folder with one of everything.
+/// A folder with an encoding of every kind.
 fn furnished() -> Arena {
     let arena = Arena::new();
     arena.write("a", &payload(1, 50_000));
@@ -131,7 +132,7 @@ fn furnished() -> Arena {
     arena
 }
 
-/// A command that works on this, and what stands on its standard input.
+/// A command line for this mode, and its standard input.
 fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>) {
     let none = Vec::new();
     let words: &[&str] = match (command, mode) {
@@ -174,7 +175,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
     (words.to_vec(), none)
 }
 
-/// What the option needs, with its value.
+/// The words for an option: its value, and the options it requires.
 fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> {
     let mut words = vec![format!("--{option}")];
     let is_flag = (command, option) == ("keygen", "sign");
@@ -201,7 +202,7 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     words
 }
 
-/// Options that choose what a command works on.
+/// Options that choose the mode of a command.
 const CHOOSING: [(&str, &str); 11] = [
     ("encode", "stream"),
     ("encode", "to"),
@@ -216,7 +217,7 @@ const CHOOSING: [(&str, &str); 11] = [
     ("protect", "update"),
 ];
 
-/// An option that does nothing is refused, before anything is made.
+/// An option without effect is refused before any output is made.
 #[test]
 fn an_option_that_does_nothing_is_refused() {
     let arena = furnished();
@@ -240,14 +241,14 @@ fn an_option_that_does_nothing_is_refused() {
     }
 }
 
-/// The others are taken: what the table says of them is no accident.
+/// Every option is accepted in the modes that the table gives for it.
 #[test]
 fn an_option_that_acts_is_taken() {
     let arena = furnished();
     let furniture = listing(&arena.work);
     for command in COMMANDS.iter().filter(|command| !["bench", "keygen"].contains(&command.name)) {
         for (options, acts_on) in command.options {
-            // A passphrase would be asked for.
+            // --passphrase would ask for one.
             for option in options.iter().filter(|option| **option != "passphrase") {
                 for mode in acts_on.iter() {
                     let (line, input) = line(command.name, mode, &arena);

@@ -1,4 +1,4 @@
-//! What goes to standard output when it is redirected: data, or what was asked for by name; never a root in place of data.
+//! Redirected standard output gets data, or whatever an option asks for, and never a root in place of data.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn arena() -> (Arena, Vec<u8>) {
     (arena, bytes)
 }
 
-/// Runs a command of a shell, in which `fec` is the binary under test.
+/// Runs a shell command, in which `fec` is the binary under test.
 fn shell(arena: &Arena, command: &str) -> Output {
     let words = std::env::var("FEC_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_fec").to_owned());
     let script = format!("fec() {{ {words} \"$@\"; }}; {command}");
@@ -29,7 +29,7 @@ fn a_new_file_gets_a_container_and_the_payload() {
     fs::rename(arena.path("data.fec"), arena.path("real.fec")).unwrap();
     expect(&shell(&arena, "fec decode real.fec > out"), 0);
     assert!(arena.read("out") == bytes && !arena.path("real").exists());
-    // Shard files have a recorded name, and the file that was asked for comes first.
+    // Shard files record a name, but the redirected file takes precedence.
     arena.expect(["encode", "input", "-o", "s/", "-q"], 0);
     expect(&shell(&arena, "fec decode s > again"), 0);
     assert!(arena.read("again") == bytes);
@@ -46,7 +46,8 @@ fn standard_input_is_what_is_read_unless_a_file_is_named() {
     expect(&shell(&arena, "cat input | fec encode | cat | fec decode | cmp - input"), 0);
 }
 
-/// What reads the pipe may be `$(…)`; a root that ends up as somebody's backup is recognised when it is read, see below.
+/// The reader of the pipe may be `$(…)`. A root that ends up as somebody's backup is recognized when it is read, as the
+/// test below shows.
 #[test]
 fn a_pipe_gets_the_root_unless_it_is_said_otherwise() {
     let (arena, bytes) = arena();
@@ -64,12 +65,12 @@ fn a_pipe_gets_the_root_unless_it_is_said_otherwise() {
         &shell(&arena, "fec encode input -f --print-root > root && fec verify input.shards --root @root"),
         0,
     );
-    // Where -o says where the data goes, standard output can only be for the root.
+    // If -o names a target for the data, standard output can only be for the root.
     expect(&shell(&arena, "fec encode input -o c.fec > root && fec verify c.fec --root @root"), 0);
     arena.refuses(["encode", "input", "-o", "-", "--print-root"], 2);
 }
 
-/// A log is no place for data: a file that is appended to, that has something in it, or that takes errors too.
+/// A log gets no data: a file that is appended to, that is not empty, or that also takes errors.
 #[test]
 fn a_log_gets_no_data() {
     let (arena, _) = arena();
@@ -85,7 +86,7 @@ fn a_log_gets_no_data() {
     assert!(both.contains("not empty"), "{both}");
     let root_line = text(&arena.read("log"));
     assert_eq!((root_line.len(), arena.read("begun")), (65, format!("begun\n{root_line}").into_bytes()));
-    // The payload goes to its own name there.
+    // The payload goes to a file of its own name instead.
     arena.expect(["encode", "input", "-o", "c.fec"], 0);
     expect(&shell(&arena, "fec decode c.fec >> log"), 0);
     assert!(arena.read("c") == arena.read("input") && arena.read("log").len() == 65);
@@ -120,7 +121,7 @@ fn a_root_in_place_of_an_encoding_is_recognised() {
     let list = format!("{root}  input.shards/\n{root}  b\n");
     arena.write("list", list.as_bytes());
     assert!(arena.refuses(["verify", "list"], 2).contains("fec verify --roots list"));
-    // In front of a container it is junk like any other.
+    // In front of a container, a root is ordinary junk.
     arena.expect(["encode", "input", "-o", "c.fec"], 0);
     let joined = [line.as_bytes(), &arena.read("c.fec")].concat();
     expect(&arena.pipe(["decode"], &joined), 0);

@@ -1,12 +1,12 @@
-//! `fec repair` as its users meet it: what is missing, flipped, cut or joined becomes what it was.
+//! `fec repair` as users meet it: missing, flipped, cut or joined files become what they were.
 
 mod common;
 
 use common::{Arena, expect, payload, text};
 use std::fs;
 
-/// Everything that repair is for, at a small size: what is missing, flipped, cut or joined becomes what it was, and nothing
-/// else is touched.
+/// Repairs each kind of damage at a small size: missing, flipped, cut and joined files become what they were, and
+/// nothing else changes.
 #[test]
 fn repair_makes_anew_what_is_damaged() {
     let arena = Arena::new();
@@ -43,7 +43,7 @@ fn repair_makes_anew_what_is_damaged() {
     }
     assert_eq!(arena.read("s/notes"), b"mine");
     assert!(text(&arena.expect(["repair", "s"], 0).stderr).contains("nothing to repair"));
-    // What has a missing shard's name and is nothing of it goes away only when that is asked for.
+    // A foreign file with the name of a missing shard is replaced only with -f.
     arena.write(shard(7), b"not a shard");
     let before = arena.state();
     arena.refuses(["repair", "s"], 2);
@@ -67,7 +67,7 @@ fn repair_makes_anew_what_is_damaged() {
             arena.expect(["repair", "c.fec", "--no-sync", "-q"], 0);
             assert!(arena.read("c.fec") == whole);
         }
-        // An annex behind it stays, and another encoding in the same file is not lost.
+        // An annex behind the container stays, and another encoding in the same file is not lost.
         arena.write("c.fec", &[&whole[..5000], &[0; 64], &whole[5064..], &annex].concat());
         arena.expect(["repair", "c.fec", "-q"], 0);
         assert!(arena.read("c.fec") == [&whole[..], &annex].concat());
@@ -86,7 +86,7 @@ fn repair_makes_anew_what_is_damaged() {
     arena.nothing_temporary();
 }
 
-/// A container of one set that was cut in the middle: the k records that are left are enough, and one less is not.
+/// A container of one set is cut in the middle: the k records that are left are enough, and one fewer is not.
 #[test]
 fn a_container_that_was_cut_short_is_made_whole() {
     let arena = Arena::new();

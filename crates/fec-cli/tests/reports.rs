@@ -1,4 +1,4 @@
-//! Where people and scripts look for what `verify` found, and how several files and encodings are told.
+//! The output streams of `verify`, and reports on several files and encodings.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn verify_reports_on_standard_output_alone() {
     assert!(output.stdout.is_empty() && text(&output.stderr) == line, "{output:?}");
     let output = arena.expect(["verify", "a.fec", "--json"], 1);
     assert!(output.stdout.starts_with(b"{") && output.stderr.is_empty());
-    // That it cannot be done is an error, and stands where errors stand.
+    // A command that cannot be carried out reports an error on standard error.
     let output = arena.expect(["verify", "none.fec"], 4);
     assert!(output.stdout.is_empty() && text(&output.stderr).starts_with("fec: "));
 }
@@ -62,7 +62,7 @@ fn several_files_are_listed_as_verify_checks_them() {
          c.shards: intact: 5 of 5 shards intact\n3 encodings: 3 intact\n"
     );
     expect(&arena.pipe(["verify", "--roots", "-"], lines.as_bytes()), 0);
-    // One is damaged, one is another.
+    // The second encoding is damaged, the third is replaced by another.
     flip(&arena.path("b.shards/b.001.shard"), 1000);
     assert!(said(&arena.expect(["verify", "--roots", "roots"], 1)).contains("b.shards: damaged: 4 of 5"));
     encode(&arena, &["a", "-o", "c.shards/", "-f"]);
@@ -71,13 +71,13 @@ fn several_files_are_listed_as_verify_checks_them() {
     fs::remove_dir_all(arena.path("c.shards")).unwrap();
     let checked = arena.expect(["verify", "--roots", "roots"], 4);
     assert!(said(&checked).contains("3 encodings: 1 intact, 1 damaged, 1 failed"));
-    // A line that rotted does not keep the others from being checked, and is not passed over.
+    // A rotten line does not keep the other lines from being checked, and is reported.
     let rotten = lines.replacen("a.shards", "a.shards\nx", 1);
     arena.write("roots", rotten.as_bytes());
     let checked = arena.expect(["verify", "--roots", "roots"], 2);
     assert!(text(&checked.stderr).contains("line 2") && said(&checked).contains("a.shards: intact"));
     arena.refuses(["verify", "--roots", "roots", "a.shards"], 2);
-    // What is no list at all is not told line by line.
+    // A file that is no list at all is not reported line by line.
     for noise in [payload(7, 200_000), vec![b'\n'; 9], vec![0; 1 << 20]] {
         arena.write("noise", &noise);
         let said = arena.refuses(["verify", "--roots", "noise"], 2);
@@ -87,7 +87,7 @@ fn several_files_are_listed_as_verify_checks_them() {
     arena.refuses(["encode", "a", "-"], 2);
 }
 
-/// The lengths that a report of encoding has are those of the files.
+/// The lengths in a report of encode are those of the files.
 #[test]
 fn lengths_are_told_as_they_are() {
     for (len, k, m) in [(0, "3", "2"), (1, "1", "255"), (4095, "128", "1"), (200_000, "10", "4")] {
@@ -106,7 +106,7 @@ fn lengths_are_told_as_they_are() {
     }
 }
 
-/// Names of which a line could not tell where they end.
+/// Names whose end a line could not show.
 #[test]
 fn odd_names_are_listed_and_found_again() {
     let arena = Arena::new();
@@ -143,7 +143,7 @@ fn folders_are_walked_and_each_encoding_is_told() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["intact"], &report["damaged"], &report["lost"]), (&1.into(), &1.into(), &1.into()));
     assert_eq!(report["encodings"][2]["exit_code"], 3);
-    // One container in a folder is told as by itself.
+    // A folder with a single container is reported like that container.
     fs::create_dir(arena.path("one")).unwrap();
     fs::copy(arena.path("safe/b.fec"), arena.path("one/b.fec")).unwrap();
     let output = arena.expect(["verify", "one"], 0);
@@ -151,7 +151,7 @@ fn folders_are_walked_and_each_encoding_is_told() {
     arena.expect(["verify", "safe/b.fec", "safe/letter.txt", "one/b.fec"], 2);
 }
 
-/// As stores hold them: each place has some shards of every file.
+/// Shards as stores hold them: each place has some shards of every file.
 #[test]
 fn shards_of_several_encodings_that_lie_together() {
     let arena = arena();
@@ -167,7 +167,7 @@ fn shards_of_several_encodings_that_lie_together() {
     let output = arena.expect(["verify", "disk1", "disk2"], 0);
     assert!(said(&output).ends_with("2 encodings: 2 intact\n"), "{}", said(&output));
     assert!(said(&arena.expect(["verify", "disk2"], 3)).contains("2 encodings: 2 lost"));
-    // One shard of each is no more than that: it is intact, and what was encoded is lost.
+    // A single shard of each encoding is intact, but its payload is lost.
     fs::create_dir(arena.path("disk3")).unwrap();
     for name in ["a.000.shard", "b.000.shard"] {
         fs::copy(arena.path("disk1").join(name), arena.path("disk3").join(name)).unwrap();
@@ -177,12 +177,12 @@ fn shards_of_several_encodings_that_lie_together() {
         assert!(said(&output).contains("2 encodings: 2 lost"), "{}", said(&output));
     }
     arena.expect(["decode", "disk3", "-o", "back"], 3);
-    // A stray shard does not make another encoding of the one that can be restored.
+    // A stray shard is no second encoding beside one that can be restored.
     encode(&arena, &["c"]);
     fs::copy(arena.path("disk1/a.000.shard"), arena.path("c.shards/stray")).unwrap();
     let output = arena.expect(["verify", "c.shards"], 0);
     assert!(said(&output).contains("foreign: shards of root"));
-    // Nobody said which one is meant: that comes first, and not where it was said.
+    // The warning that nobody chose an encoding comes first. With --root there is none.
     let warning = "warning: shards of 2 encodings are here; only those of root ";
     let told = text(&arena.expect(["decode", "c.shards", "-o", "back"], 0).stderr);
     assert!(told.starts_with(warning), "{told}");
@@ -200,7 +200,7 @@ fn named_shards_are_asked_about_by_themselves() {
     let output = arena.expect(["verify", &one, &two, "--root", &root], 0);
     assert!(said(&output).contains("2 of 5 shards given, both intact; 3 are needed to restore"));
     assert!(!said(&output).contains("missing"));
-    // Of a folder the question is whether the payload can be restored, and without a root nothing is right by itself.
+    // For a folder, the question is whether the payload can be restored. Without a root, no file is right by itself.
     fs::create_dir(arena.path("few")).unwrap();
     for shard in [&one, &two] {
         fs::copy(arena.path(shard), arena.path("few").join(shard.replace('/', "-"))).unwrap();
@@ -209,7 +209,7 @@ fn named_shards_are_asked_about_by_themselves() {
     arena.expect(["verify", &one, &two], 3);
     let output = arena.expect(["verify", &one, &two, &shard(1), &shard(2), "--root", &root], 0);
     assert!(said(&output).contains("4 of 5 shards given, all intact; 1 more than are needed to restore"));
-    // Whether they are enough is another question.
+    // The number of shards that are needed is a separate question.
     let output = arena.expect(["verify", &one, &two, "--root", &root, "--need", "3"], 3);
     assert!(said(&output).contains("not enough: 3 of each set are asked for, and only 2 are intact"));
     arena.expect(["verify", &one, &two, "--root", &root, "--need", "2"], 0);
@@ -217,7 +217,7 @@ fn named_shards_are_asked_about_by_themselves() {
     arena.expect(["verify", "a.shards"], 1);
     arena.expect(["verify", "a.shards", "--need", "4"], 0);
     arena.expect(["verify", "a.shards", "--need", "5"], 3);
-    // Two that are right and one that is not, or is of something else.
+    // Two shard files are right, and the third is damaged or belongs to another encoding.
     flip(&arena.path(shard(2)), 1000);
     let output = arena.expect(["verify", &one, &shard(2), "--root", &root], 5);
     assert!(said(&output).contains("2 of 5 shards given, 1 intact, 1 damaged"));

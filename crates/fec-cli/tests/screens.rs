@@ -1,5 +1,5 @@
-//! What people see first, line by line: the help of each command, and the reports of a session, as files in `screens/`. With
-//! SNAPSHOTS=overwrite they are written anew; read them as a stranger would before they are committed.
+//! The first screens that people see, line by line, as files in `screens/`: the help of each command, and the reports
+//! of a session. SNAPSHOTS=overwrite writes them anew. Read them as a stranger would before you commit them.
 
 mod common;
 
@@ -13,7 +13,7 @@ fn file(name: &str) -> Data {
     Data::read_from(&path, Some(snapbox::data::DataFormat::Text))
 }
 
-/// Times, kernels and threads differ from machine to machine.
+/// Replaces times, kernels and threads, which differ from machine to machine.
 fn steady(line: &str) -> String {
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'.') && word.contains('.');
     let mut words: Vec<&str> = line.split(' ').collect();
@@ -31,7 +31,7 @@ fn steady(line: &str) -> String {
     words.join(" ")
 }
 
-/// A command and what it said: standard error first, since that is where it says what it does.
+/// A command and its output: standard error first, because it tells what the command does.
 fn screen(args: &[&str], output: &Output) -> String {
     let said = [text(&output.stderr), text(&output.stdout)].concat();
     let lines: Vec<String> = said.lines().map(steady).collect();
@@ -64,13 +64,13 @@ fn help_fits_80_columns_and_is_as_it_was_read() {
         assert!(help.contains("Examples:\n  "), "{command}");
         let name = if command.is_empty() { "fec" } else { command };
         assert_data_eq!(help, file(&format!("help-{name}.txt")).raw());
-        // The manual has the same examples.
+        // The manual page has the same examples.
         let page: Vec<&str> = ["man", command].into_iter().filter(|word| !word.is_empty()).collect();
         assert!(text(&arena.expect(page, 0).stdout).contains("Examples:"), "{command}");
     }
 }
 
-/// Whoever types the name alone sees what it is for, without scrolling.
+/// Typing the name alone shows its purpose, without scrolling.
 #[test]
 fn the_name_alone_says_what_it_is_for_on_one_screen() {
     let arena = Arena::new();
@@ -137,7 +137,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
     run(&["verify", "noise"]);
     run(&["verify", "root"]);
     run(&["repir", "a"]);
-    // Nothing breaks a command that somebody may want to copy.
+    // No line end breaks a command that somebody may copy.
     for line in said.lines().filter(|line| !line.starts_with("$ ") && line.contains(" fec ")) {
         assert!(line.chars().count() <= 80, "{line}");
     }

@@ -1,4 +1,5 @@
-//! Sealed payloads: whoever holds the shards learns nothing; whoever has the key gets them back, and nothing else in their place.
+//! Sealed payloads: the holder of the shards learns nothing. The holder of the key gets the payload back, and nothing
+//! else in its place.
 
 mod common;
 
@@ -10,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The variable that a passphrase is in.
+/// The variable with the passphrase.
 const VARIABLE: &str = "FEC_PASSPHRASE";
 
 /// Small sets, several of them.
 const SHAPE: [&str; 6] = ["-k", "5", "-m", "4", "--set-size", "20K"];
 
-/// An arena with two keys, `key` and `other`, and an input; and the recipients of the keys.
+/// An arena with two keys, `key` and `other`, and an input. Also returns the recipients of the keys.
 fn arena(len: usize) -> (Arena, [String; 2]) {
     let arena = Arena::new();
     arena.write("secret-name.txt", &payload(16, len));
@@ -36,7 +37,7 @@ fn with_passphrase(arena: &Arena, passphrase: &str, args: &[&str]) -> Output {
     fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
 }
 
-/// Every file in a folder, one level deep, and files themselves.
+/// The bytes of a file, or of all files directly in a folder.
 fn bytes_of(path: &Path) -> Vec<u8> {
     if path.is_dir() {
         shard_files(path).iter().flat_map(|path| fs::read(path).unwrap()).collect()
@@ -75,7 +76,7 @@ fn every_form_is_opened_by_its_keys_and_tells_nothing() {
             let output = arena.run(["decode", input, "-i", "key", "-o", "-", "--root", &root]);
             expect(&output, 0);
             assert!(output.stdout == plain);
-            // Without the key, or with another one, nothing comes out, and all can be verified.
+            // Without the key or with another one, nothing comes out, but everything can be verified.
             for (more, exit) in [(&[][..], 2), (&["-i", "unknown"], 5)] {
                 if !arena.path("unknown").exists() {
                     expect(&arena.run(["keygen", "--pq", "-o", "unknown"]), 0);
@@ -91,7 +92,7 @@ fn every_form_is_opened_by_its_keys_and_tells_nothing() {
             let told: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert_eq!(told["sealed"], true);
         }
-        // The name comes back with the file.
+        // The sealed name comes back with the file.
         fs::create_dir(arena.path("back")).unwrap();
         expect(&arena.run(["decode", "s", "-i", "key", "-o", "back/"]), 0);
         assert!(fs::read(arena.path("back/secret-name.txt")).unwrap() == plain);
@@ -121,7 +122,7 @@ fn through_pipes() {
             expect(&output, exit);
             assert!(output.stdout.is_empty());
         }
-        // What is cut off is told; what went out before is right.
+        // A cut stream is reported, and the bytes before the cut are right.
         let cut =
             pipe(&arena.path(""), ["decode", "-", "-i", "key"], &sealed.stdout[..sealed.stdout.len() / 4]);
         expect(&cut, 3);
@@ -135,7 +136,7 @@ fn ranges_open_the_chunks_that_they_need() {
     let plain = payload(16, 300_000);
     encode(&arena, &["-o", "s/", "--recipient", &mine]);
     encode(&arena, &["-o", "c.fec", "--recipient", &mine]);
-    // A chunk that nobody asks for may be gone.
+    // A chunk outside the range may be missing.
     for index in 0..3 {
         fs::remove_file(arena.path(format!("s/payload.{index:03}.shard"))).unwrap();
     }
@@ -215,14 +216,14 @@ fn what_is_lost_of_a_payload_is_zeros_on_request() {
         assert_eq!(right.count(), 7, "every chunk is right, or zeros");
         assert!(bytes[..65_536] == plain[..65_536]);
     }
-    // They are holes, where a file can have any.
+    // The lost chunks are holes, if the file system supports holes.
     let meta = fs::metadata(arena.path("out")).unwrap();
     let bytes = fs::read(arena.path("out")).unwrap();
     let zeros = bytes.chunks(65_536).filter(|chunk| chunk.iter().all(|byte| *byte == 0)).count() as u64;
     assert!(zeros > 0 && meta.blocks() * 512 <= meta.len() + 65_536 - zeros * 65_536, "{zeros} {meta:?}");
 }
 
-/// Shard files that somebody put into a store, without a manifest: they are sealed there as they are elsewhere.
+/// Shard files that were copied into a store without a manifest are sealed like any others.
 #[cfg(feature = "stores")]
 #[test]
 fn shard_files_in_a_store_are_sealed() {
@@ -243,7 +244,7 @@ fn shard_files_in_a_store_are_sealed() {
     assert!(fs::read(arena.path("out")).unwrap() == payload(16, 100_000));
 }
 
-/// What opens a payload stands in the manifest of the whole: of a segment by itself there is only ciphertext, and that is told.
+/// The seal stands in the manifest of the whole payload. A segment alone gives only ciphertext, and the report says so.
 #[cfg(feature = "stores")]
 #[test]
 fn a_segment_of_a_sealed_payload_is_told_to_be_ciphertext() {
@@ -272,7 +273,7 @@ fn a_segment_of_a_sealed_payload_is_told_to_be_ciphertext() {
     assert_eq!((&told(&output)["sealed"], &told(&output)["opened_bytes"]), (&true.into(), &700_000.into()));
 }
 
-/// A container whose end is lost: every chunk that is there comes back, and what is cut short is not said to be forged.
+/// A container has lost its end: every remaining chunk comes back, and the cut is not reported as forgery.
 #[test]
 fn what_is_left_of_a_cut_payload_is_opened_on_request() {
     let (arena, [mine, _]) = arena(400_000);
@@ -313,7 +314,7 @@ fn a_passphrase_opens_what_it_sealed() {
     let output = with_passphrase(&arena, "wrong horse", &decode);
     expect(&output, 5);
     assert!(output.stdout.is_empty());
-    // Short and empty ones, and another kind of key.
+    // Short and empty passphrases, and another kind of key.
     for short in ["", "abc", "eleven char"] {
         let encode = ["encode", "secret-name.txt", "-o", "e.fec", "--passphrase"];
         let output = with_passphrase(&arena, short, &encode);
@@ -321,14 +322,14 @@ fn a_passphrase_opens_what_it_sealed() {
         assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
         assert!(!arena.path("e.fec").exists());
     }
-    // To open, any is tried.
+    // Decode tries a passphrase of any length.
     expect(&with_passphrase(&arena, "abc", &decode), 5);
     expect(&arena.run(["decode", "p.fec", "-i", "key", "-o", "-"]), 2);
-    // Nobody can be asked here.
+    // Without a terminal nobody can be asked.
     expect(&arena.run(["decode", "p.fec", "--passphrase", "-o", "-"]), 2);
 }
 
-/// A terminal, as far as there is a `script`: a short one is told before it is asked for once more.
+/// Needs `script` for a terminal. A short passphrase is refused before it is asked for again.
 #[test]
 fn a_short_passphrase_is_not_asked_for_twice() {
     let (arena, _) = arena(1000);
@@ -339,7 +340,7 @@ fn a_short_passphrase_is_not_asked_for_twice() {
     let Ok(mut child) = script.spawn() else { return };
     let mut keyboard = child.stdin.take().unwrap();
     while child.try_wait().unwrap().is_none() {
-        // What was typed before the prompt may be dropped.
+        // Keys typed before the prompt may be dropped.
         let _ = keyboard.write_all(b"\n");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
@@ -349,7 +350,7 @@ fn a_short_passphrase_is_not_asked_for_twice() {
     assert_eq!(ended.status.code(), Some(2), "{said}");
 }
 
-/// Where there is less memory than a passphrase takes, that is told, and nothing ends with a trace.
+/// Too little memory for a passphrase is reported, without a backtrace.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_is_not_there_is_told() {
@@ -447,7 +448,7 @@ fn a_hundred_recipients_open_it_and_too_many_are_told() {
         expect(&output, 0);
         assert!(output.stdout == payload(16, 10_000), "recipient {nth}");
     }
-    // Each takes some room in the meta, which has 64 KiB: each but once.
+    // Each recipient takes room in the meta, which has 64 KiB. Repeated recipients count once.
     let output = arena.run(["keygen", "--pq", "-o", "pq"]);
     arena.write("many", text(&output.stdout).repeat(100).as_bytes());
     expect(&encode(&arena, &["-o", "d.fec", "-R", "many"]), 0);
@@ -504,7 +505,7 @@ fn wrong_use_is_told_and_secrets_are_not() {
         }
     }
     assert!(fs::read(arena.path("key")).unwrap() == key, "no key is overwritten");
-    // Nor when all goes well.
+    // A successful run leaks no key either.
     let output = arena.run(["decode", "c.fec", "-i", "key", "-o", "out", "-vv", "--json"]);
     expect(&output, 0);
     assert!(!(text(&output.stderr) + &text(&output.stdout)).contains(&secret[20..40]));
@@ -519,6 +520,6 @@ fn two_encodings_of_one_payload_have_nothing_in_common() {
     assert_ne!(roots[0], roots[1]);
     let [a, b] = ["a.fec", "b.fec"].map(|name| fs::read(arena.path(name)).unwrap());
     let same = a.chunks_exact(16).zip(b.chunks_exact(16)).filter(|(a, b)| a == b);
-    // Magics, geometry and padding.
+    // Magics, geometry and padding may be equal.
     assert!(same.count() < a.len() / 16 / 10);
 }

@@ -1,5 +1,6 @@
-//! The golden vectors of sealed payloads, which the independent implementation in `scripts/oracle_seal.py` wrote from the
-//! specification: what is right opens, by its keys alone, and every rule refuses what breaks it, before a byte of plaintext.
+//! The golden vectors of sealed payloads, written by the independent implementation in `scripts/oracle_seal.py` from
+//! the specification. Right vectors open with their keys only, and every rule refuses its violations before any byte of
+//! plaintext.
 
 mod common;
 
@@ -13,7 +14,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
 }
 
-/// The vectors, and an arena that has their identity as `key`, and another one as `other`.
+/// The vectors, and an arena with their identity as `key` and another one as `other`.
 fn vectors() -> (Value, Arena) {
     let bytes = fs::read(golden().join("sealed.json")).expect("the golden vectors are there");
     let vectors: Value = serde_json::from_slice(&bytes).expect("they are JSON");
@@ -23,7 +24,7 @@ fn vectors() -> (Value, Arena) {
     (vectors, arena)
 }
 
-/// `fec decode` of a vector by what opens it.
+/// Runs `fec decode` on a vector with its key.
 fn decode(vectors: &Value, vector: &Value, arena: &Arena, output: &str) -> Output {
     let mut command = fec();
     let path = golden().join(vector["path"].as_str().expect("a path"));
@@ -53,7 +54,7 @@ fn what_is_right_opens() {
         assert!(fs::read(arena.path("out")).unwrap() == plain, "{name}");
         let path = golden().join(vector["path"].as_str().expect("a path"));
         let path = path.to_str().expect("text");
-        // Under its root, and verified without a key.
+        // The vector has its root and can be verified without a key.
         let root = vector["root"].as_str().expect("a root");
         expect(&arena.run(["verify", path, "--deep", "--root", root]), 0);
         if vector["passphrase"] != true {
@@ -64,7 +65,7 @@ fn what_is_right_opens() {
         }
         expect(&arena.run(["decode", path, "-o", "nothing"]), 2);
         assert!(!arena.path("nothing").exists());
-        // The recorded name, by which shard files are restored.
+        // Shard files are restored under the recorded name.
         if let Some(file_name) = vector["file_name"].as_str()
             && vector["passphrase"] != true
             && !path.ends_with(".fec")
@@ -102,7 +103,7 @@ fn every_rule_refuses_what_breaks_it() {
     }
 }
 
-/// Without a key, `verify` and `repair` say of the copies of the seal what `decode` says with one.
+/// Without a key, `verify` and `repair` report the same about the copies of the seal as `decode` does with one.
 #[test]
 fn copies_of_the_seal_count() {
     let (vectors, arena) = vectors();
@@ -141,7 +142,7 @@ fn copies_of_the_seal_count() {
                 "{name}"
             );
             expect(&arena.run(["verify", path, "--need", "2"]), 3);
-            // Among others too, and in a table.
+            // The report is the same among other files and in a table.
             let whole = golden().join("sealed/copies-all.fec");
             let output = arena.run(["verify", path, whole.to_str().expect("text")]);
             expect(&output, 3);

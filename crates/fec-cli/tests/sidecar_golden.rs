@@ -1,6 +1,6 @@
-//! The golden vectors of sidecars, which the independent implementation in `scripts/oracle_sidecar.py` wrote from the
-//! specification: the same sidecars must come out, every rule must reject what breaks it, and damaged trees get the same
-//! verdict and are mended.
+//! The golden vectors of sidecars, written by the independent implementation in `scripts/oracle_sidecar.py` from the
+//! specification. `fec` must produce the same sidecars, every rule must reject its violations, and damaged trees get
+//! the same verdict and are mended.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn unhex(digits: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(byte).collect()
 }
 
-/// A path, or a target, that a vector has in hexadecimal digits.
+/// A path or a link target that a vector holds as hexadecimal digits.
 fn path_of(vector: &Value, field: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(unhex(str_of(vector, field))))
 }
@@ -47,7 +47,7 @@ fn as_json(output: &Output) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
-/// What is wrong, of all vectors of a kind.
+/// The failures of all vectors of a kind.
 #[derive(Default)]
 struct Wrong(Vec<String>);
 
@@ -70,7 +70,7 @@ enum Content {
     File(Vec<u8>),
     Folder,
     Symlink(PathBuf),
-    /// The path of the file that it is.
+    /// The path of the file with the same inode.
     HardLink(PathBuf),
 }
 
@@ -81,7 +81,7 @@ struct Item {
     nanos: i64,
 }
 
-/// The items of a tree as a vector has it, by path.
+/// The items of a vector's tree, by path.
 fn items_of(tree: &Value) -> BTreeMap<Vec<u8>, Item> {
     let mut items = BTreeMap::new();
     for x in tree.as_array().expect("a tree") {
@@ -141,7 +141,7 @@ fn write_tree(items: &BTreeMap<Vec<u8>, Item>, base: &Path) {
         }
         .expect("an item of the tree");
     }
-    // Folders after what is in them.
+    // Folders come after their content.
     for (path, item) in items.iter().rev() {
         let path = at(base, path);
         if !matches!(item.content, Content::Symlink(_)) {
@@ -151,8 +151,8 @@ fn write_tree(items: &BTreeMap<Vec<u8>, Item>, base: &Path) {
     }
 }
 
-/// What is not as it was, in words. Of those that were intact all the time only the contents matter, and the owner's right
-/// to execute.
+/// The differences from the original state, in words. For entries that were intact all the time, only contents and the
+/// owner's right to execute count.
 fn differences(
     items: &BTreeMap<Vec<u8>, Item>,
     base: &Path,
@@ -190,7 +190,8 @@ fn differences(
     out
 }
 
-/// Makes the tree of a `protect` case and protects it; gives the folder that all is in, the base and the sidecar.
+/// Makes the tree of a `protect` case and protects it. Returns the folder with everything, the base, the sidecar and
+/// the output.
 fn protect(case: &Value) -> (tempfile::TempDir, PathBuf, PathBuf, Output) {
     let home = tempfile::tempdir().expect("a scratch folder");
     let top = home.path().join("top");
@@ -213,7 +214,7 @@ fn protect(case: &Value) -> (tempfile::TempDir, PathBuf, PathBuf, Output) {
         ["protect", "-q", "--no-sync", "-r", &percent, "--base", ".", "-o"].map(OsString::from).to_vec();
     args.extend([sidecar.clone().into(), "--".into()]);
     match hint == Path::new("..") {
-        // Not the folder of the sidecar.
+        // The base is not the folder of the sidecar.
         true => args.extend(
             items.keys().filter(|path| !path.contains(&b'/')).map(|path| at(Path::new(""), path).into()),
         ),
@@ -234,7 +235,7 @@ fn every_sidecar_comes_out_byte_for_byte() {
         let name = str_of(case, "name");
         let (_home, _, sidecar, output) = protect(case);
         if case["tree"].as_array().unwrap().is_empty() {
-            // The format has a sidecar of nothing; the command makes none.
+            // The format has a sidecar without entries, but the command makes none.
             wrong.unless(code(&output) == 2, || format!("{name}: {}", code(&output)));
             continue;
         }
@@ -251,7 +252,7 @@ fn every_sidecar_comes_out_byte_for_byte() {
     wrong.report(cases.len(), "sidecars");
 }
 
-/// The recovery shards: those that are found, all, and how many of those that are found stand elsewhere.
+/// The number of recovery shards that are found, of all, and of those found in another place.
 fn recovery_of(report: &Value) -> (u64, u64, u64) {
     let of = |field: &str| report[field].as_u64().unwrap_or(0);
     (of("recovery").saturating_sub(of("recovery_damaged")), of("recovery"), of("recovery_displaced"))
@@ -300,7 +301,7 @@ fn every_rule_has_a_sidecar_that_gets_the_right_error() {
     wrong.report(vectors.len(), "rules");
 }
 
-/// Makes a file anew, with its permissions and its time, or a time that is later.
+/// Rewrites a file with its permissions, and its time or a later one.
 fn rewrite(path: &Path, later: i64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) {
     let info = fs::symlink_metadata(path).expect("the file is there");
     set_mode(path, info.mode() | 0o600);
@@ -310,7 +311,7 @@ fn rewrite(path: &Path, later: i64, change: impl FnOnce(Vec<u8>) -> Vec<u8>) {
     set_time(path, info.mtime() + later, info.mtime_nsec());
 }
 
-/// The bytes of a file or a sidecar after a damage.
+/// The bytes of a file or a sidecar after damage.
 fn damaged(x: &Value, what: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     let at = || number(x, "at");
     let len = || number(x, "len");
@@ -369,13 +370,13 @@ fn damage(x: &Value, base: &Path, sidecar: &Path) {
     }
 }
 
-/// The states of all that is not intact, by path as it is shown.
+/// The states of all entries that are not intact, by displayed path.
 fn states_of(report: &Value) -> BTreeMap<String, String> {
     let files = report["files"].as_array().into_iter().flatten();
     files.map(|file| (str_of(file, "path").to_owned(), str_of(file, "state").to_owned())).collect()
 }
 
-/// `fec` knows two states more: blocks at other places of the file, and a whole file under another name.
+/// `fec` knows two more states: blocks at other offsets of the file, and a whole file under another name.
 fn stands_for(is: &str, expected: &str) -> bool {
     is == expected
         || is == "shifted" && ["edited", "rotten"].contains(&expected)
@@ -394,7 +395,7 @@ fn damaged_trees_get_the_same_verdict_and_are_mended() {
         let case = &cases[str_of(vector, "protect")];
         let (home, base, made, output) = protect(case);
         assert_eq!(code(&output), 0, "{name}: {}", text(&output.stderr));
-        // Not in the tree.
+        // The sidecar lies outside the tree.
         let sidecar = home.path().join("sidecar.fecp");
         fs::rename(&made, &sidecar).expect("it can be moved");
         if let Some(path) = vector["sidecar"].as_str() {
@@ -438,7 +439,7 @@ fn damaged_trees_get_the_same_verdict_and_are_mended() {
         wrong.unless(recovery == recovery_wanted, || {
             format!("{name}: recovery {recovery:?} instead of {recovery_wanted:?}")
         });
-        // What was moved serves `fec` as well.
+        // `fec` also uses moved files.
         let finds_more = states.values().any(|state| ["shifted", "moved"].contains(&state.as_str()));
         let (is_mendable, may_be) = (report["mendable"] == true, vector["mendable"] == true);
         wrong.unless(is_mendable == may_be || is_mendable && finds_more, || {
@@ -463,7 +464,7 @@ fn damaged_trees_get_the_same_verdict_and_are_mended() {
         }
         let mut items = items_of(&case["tree"]);
         if vector["sidecar"].as_str().is_some_and(|path| path.contains("entry")) {
-            // The catalog does not name them.
+            // The catalog does not name these entries.
             items.retain(|path, _| path != b"a" && path != b"e");
         }
         let hex = |path: &[u8]| path.iter().map(|b| format!("{b:02x}")).collect::<String>();
@@ -478,7 +479,7 @@ fn damaged_trees_get_the_same_verdict_and_are_mended() {
     wrong.report(vectors.len(), "trees");
 }
 
-/// A flipped byte anywhere in a sidecar costs what it hits, and the sidecar is made what it was.
+/// A flipped byte anywhere in a sidecar costs only what it hits, and the sidecar is restored.
 #[test]
 fn sidecars_with_a_flipped_byte_are_made_what_they_were() {
     let cases = vectors("protect");

@@ -1,4 +1,4 @@
-//! Signatures over roots as their users meet them: `--sign`, `--signer`, keys of minisign, and attacks on all of that.
+//! Signatures over roots as users meet them: `--sign`, `--signer`, minisign keys, and attacks on all of these.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Keys that minisign 0.11 made, with `-G -W`, and with the passphrase "correct horse" where memory was short.
+/// Keys made by minisign 0.11: with `-G -W`, and with the passphrase "correct horse" under little memory.
 const PUBLIC: &str = "RWQUKmQkwEBZPqn1ZuG2dCqEgdnOqUWhBFyTYcydInRQrjuKD21hLwRu";
 const SECRET: &str = "untrusted comment: minisign encrypted secret key
 RWQAAEIyAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAFCpkJMBAWT4JETyjqcOO9jZGhOCWxlTtobfMmYp/z6YH/+3bbp99+an1ZuG2dCqEgdnOqUWhBFyTYcydInRQrjuKD21hLwRuAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
@@ -24,7 +24,8 @@ RWRTY0Iykk0+3gB0cA/XtzS60An8j0pwzq138ljzuTyfa3Zjt6IAAEAAAAAAAAAAAAgAAAAAa+OcaNb4
 
 const SHAPE: [&str; 8] = ["-k", "3", "-m", "2", "--set-size", "12K", "-q", "--no-sync"];
 
-/// A folder with keys, a payload `in`, and encodings of it that the first key signed: shard files `s`, a container `c.fec`.
+/// A folder with keys, a payload `in`, and encodings of it that the first key signed: shard files `s` and a container
+/// `c.fec`.
 fn arena() -> Arena {
     let arena = Arena::new();
     for (name, key) in [("key", SECRET), ("other", OTHER), ("encrypted", ENCRYPTED)] {
@@ -42,7 +43,7 @@ fn encode(arena: &Arena, args: &[&str]) -> String {
     root(&arena.run([&["encode"], args, &SHAPE[..]].concat()))
 }
 
-/// Decodes, and returns what came out.
+/// Decodes an input and returns the output.
 #[track_caller]
 fn decoded(arena: &Arena, input: &str, more: &[&str]) -> Vec<u8> {
     arena.expect([&["decode", input, "-o", "out", "-f", "-q"], more].concat(), 0);
@@ -54,7 +55,7 @@ fn refused(arena: &Arena, input: &str, more: &[&str]) -> String {
     arena.refuses([&["decode", input, "-o", "none"], more].concat(), 5)
 }
 
-/// What stands behind an encoding: its signatures.
+/// The signatures behind an encoding.
 fn signatures(signed: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut end = signed.len();
@@ -100,7 +101,7 @@ fn what_a_key_signed_is_accepted_and_nothing_else() {
         let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
         assert_eq!(report["signed_by"]["key"], "3E5940C024642A14");
         assert_eq!(report["signatures"], serde_json::json!(["3E5940C024642A14"]));
-        // Both have to hold.
+        // Both the root and the signer have to match.
         let root = report["root"].as_str().unwrap();
         assert!(decoded(&arena, input, &["--signer", PUBLIC, "--root", root]) == original);
         refused(&arena, input, &["--signer", PUBLIC, "--root", &"ab".repeat(32)]);
@@ -141,11 +142,11 @@ fn no_bit_of_a_signature_counts_when_it_is_flipped() {
     for at in [line + 1, line + 5, line + 40, line + 120, line + 160, data.len() - 20, data.len() - 3] {
         let mut wrong = data.clone();
         wrong[at] = if wrong[at] == b'A' { b'B' } else { b'A' };
-        // A whole frame: no damage, and no signature that counts.
+        // The frame is whole: this is no damage, but the signature does not count.
         arena.write("c.fec", &[bare.clone(), annex::write(1, &wrong)].concat());
         arena.expect(["verify", "c.fec", "-q"], 0);
         refused(&arena, "c.fec", &["--signer", PUBLIC]);
-        // The frame itself: bytes like any other.
+        // The frame itself is damaged: its bytes count as ordinary junk.
         let mut broken = signed.clone();
         broken[bare.len() + 32 + at] ^= 1;
         arena.write("c.fec", &broken);
@@ -171,7 +172,7 @@ fn a_signature_that_was_moved_counts_for_nothing() {
     }
 }
 
-/// Wherever a signed encoding stands among others, it is what a signer asks for.
+/// Among several encodings, --signer chooses the signed one.
 #[test]
 fn of_two_encodings_the_signed_one_is_meant() {
     let arena = arena();
@@ -184,7 +185,7 @@ fn of_two_encodings_the_signed_one_is_meant() {
         arena.refuses(["decode", "two.fec", "-o", "none"], 2);
         assert!(decoded(&arena, "two.fec", &["--signer", PUBLIC]) == original);
         assert!(decoded(&arena, "two.fec", &["--signer", OTHER_PUBLIC]) == arena.read("evil"));
-        // Each is signed by somebody who counts.
+        // Each encoding is signed by a key that counts.
         arena.refuses(["decode", "two.fec", "-o", "none", "--signer", PUBLIC, "--signer", OTHER_PUBLIC], 2);
         let out = arena.pipe(["decode", "-", "-q", "--signer", PUBLIC], &joined);
         assert!(out.stdout == original);
@@ -212,7 +213,7 @@ fn without_its_annex_nothing_is_signed() {
     }
 }
 
-/// One file is enough for all, and repair gives it to those that are made anew.
+/// A signature on one shard file is enough for all, and repair adds it to files that are made anew.
 #[test]
 fn a_signature_on_one_shard_file_is_enough_and_is_not_lost() {
     let arena = arena();
@@ -230,10 +231,10 @@ fn a_signature_on_one_shard_file_is_enough_and_is_not_lost() {
     }
     fs::remove_file(&files[0]).unwrap();
     assert!(decoded(&arena, "s", &["--signer", PUBLIC]) == arena.read("in"));
-    // A single file is known by its signature as by its root.
+    // A single file is known by its signature as well as by its root.
     arena.expect(["verify", files[3].to_str().unwrap(), "--signer", PUBLIC, "-q"], 0);
     arena.refuses(["verify", files[3].to_str().unwrap(), "--signer", OTHER_PUBLIC], 5);
-    // A container that gained bytes behind its annex.
+    // The container has gained bytes behind its annex.
     let whole = arena.read("c.fec");
     arena.write("c.fec", &[&whole[..], b"more"].concat());
     arena.expect(["repair", "c.fec", "-q", "--signer", PUBLIC], 0);
@@ -249,7 +250,7 @@ fn signatures_stand_in_files_of_their_own_too() {
     let with = ["--signer", OTHER_PUBLIC, "--signature", "d.minisig"];
     assert!(decoded(&arena, "d.fec", &with) == arena.read("in"));
     arena.expect([&["verify", "d.fec", "-q"], &with[..]].concat(), 0);
-    // The encoding of the first key is the same, and so is its root.
+    // The first key signed an encoding with the same root.
     assert!(decoded(&arena, "c.fec", &with) == arena.read("in"));
     let again =
         [&["encode", "in", "-o", "n.fec", "--sign", "key", "--signature", "d.minisig"], &SHAPE[..]].concat();
@@ -263,7 +264,7 @@ fn signatures_stand_in_files_of_their_own_too() {
     refused(&arena, "d.fec", &with);
     arena.write("d.minisig", b"junk");
     refused(&arena, "d.fec", &with);
-    // minisign makes and checks them, where it is installed.
+    // minisign makes and checks the same signatures, if it is installed.
     if Command::new("minisign").arg("-v").stdout(Stdio::null()).status().is_err() {
         return;
     }
@@ -282,7 +283,7 @@ fn signatures_stand_in_files_of_their_own_too() {
     assert!(said.contains("old kind"), "{said}");
 }
 
-/// Junk in the place of signatures costs little, and hides none that stands where it was written.
+/// Junk in place of signatures costs little, and hides no signature that stands where it was written.
 #[test]
 fn ten_thousand_annexes_and_large_ones() {
     let arena = arena();
@@ -313,7 +314,7 @@ fn ten_thousand_annexes_and_large_ones() {
             assert_eq!(common::code(&verified), exit, "{what}: {}", text(&verified.stderr));
             expect(&arena.run(["verify", "c.fec", "-q"]), 0);
         }
-        // Four hostile files hide nothing of the fifth.
+        // Four hostile files hide nothing in the fifth.
         for (nth, (file, bare)) in files.iter().zip(&bare_shards).enumerate() {
             fs::write(file, [&bare[..], if nth == 4 { &own_of_shards } else { &junk }].concat()).unwrap();
         }
@@ -375,7 +376,7 @@ fn new_keys_sign_and_minisign_reads_them() {
                 .stdout(Stdio::null())
                 .spawn()
                 .ok()?;
-            // Who checks a signature asks for no passphrase, and may have ended before it is there.
+            // Checking a signature asks for no passphrase, so the process may have ended before it arrives.
             let _ = std::io::Write::write_all(child.stdin.as_mut()?, format!("{passphrase}\n").as_bytes());
             Some(child.wait().unwrap().success())
         };
@@ -388,7 +389,7 @@ fn new_keys_sign_and_minisign_reads_them() {
     arena.refuses(["keygen", "--sign", "--stream", "-o", "nothing"], 2);
 }
 
-/// At a terminal, by the end of input, which is sent until it is read. Where there is no `script`, nothing is tried.
+/// Ends the input at a terminal, repeatedly until it is read. Needs `script`, and tests nothing without it.
 #[test]
 fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
     let arena = arena();
@@ -399,7 +400,7 @@ fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
     let Ok(mut child) = script.spawn() else { return };
     let mut keyboard = child.stdin.take().unwrap();
     while child.try_wait().unwrap().is_none() {
-        // What was typed before the prompt may be dropped.
+        // Keys typed before the prompt may be dropped.
         let _ = std::io::Write::write_all(&mut keyboard, b"\x04");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
@@ -429,7 +430,7 @@ fn what_cannot_be_signed_is_refused() {
     arena.refuses(["decode", "--stream", "c.fec", "-o", "n", "--signer", PUBLIC], 2);
 }
 
-/// A key says that the input is a stream, as --stream does: what is asked for besides is not passed over.
+/// A stream key marks the input as a stream, like --stream: other options are not ignored.
 #[test]
 fn a_stream_is_not_taken_for_what_is_signed_or_has_a_root() {
     let arena = arena();
@@ -460,7 +461,7 @@ fn sidecars_are_signed_beside_themselves() {
     arena.refuses(["verify", "data.fecp", "--signer", OTHER_PUBLIC], 5);
     arena.refuses(protect(&["--sign", "key"]), 2);
 
-    // An update would leave the signature behind; and only what was signed before is signed again.
+    // An update would leave the signature behind, and only what was signed before is signed again.
     later("b", &payload(10, 30_000));
     arena.refuses(protect(&["--update"]), 2);
     arena.refuses(protect(&["--update", "--sign", "other"]), 5);
@@ -479,7 +480,7 @@ fn sidecars_are_signed_beside_themselves() {
     assert_eq!(report["generation"], 2, "{report}");
     arena.refuses(protect(&["--update", "--sign", "key"]), 5);
 
-    // With its root from elsewhere it is.
+    // If its root is known from elsewhere, the generation is signed.
     let newest = text(&arena.run(["verify", "data.fecp", "--json"]).stdout);
     let newest: serde_json::Value = serde_json::from_str(&newest).unwrap();
     arena.expect(protect(&["--update", "--sign", "other", "--root", newest["root"].as_str().unwrap()]), 0);
@@ -489,7 +490,7 @@ fn sidecars_are_signed_beside_themselves() {
     assert!(said.contains("no signature at all"), "{said}");
     arena.expect(["verify", "data.fecp", "-q", "--signer", OTHER_PUBLIC, "--signature", "elsewhere"], 0);
 
-    // What never ends is not read.
+    // An endless file is not read.
     let fifo = Command::new("mkfifo").arg(arena.path("data.fecp.minisig")).status().unwrap();
     assert!(fifo.success());
     for args in
@@ -500,7 +501,7 @@ fn sidecars_are_signed_beside_themselves() {
     arena.refuses(protect(&["--update", "--sign", "other"]), 2);
     fs::remove_file(arena.path("data.fecp.minisig")).unwrap();
 
-    // What is no signature is not written over; and a signature among the files is none of them.
+    // A file that is no signature is not overwritten. A signature among the files is not protected as one of them.
     arena.write("elsewhere", b"precious");
     let root = newest["root"].as_str().unwrap();
     arena.refuses(protect(&["--update", "--sign", "key", "--root", root, "--signature", "elsewhere"]), 5);

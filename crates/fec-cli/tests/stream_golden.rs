@@ -1,5 +1,5 @@
-//! The golden vectors of live streams, which `scripts/oracle_stream.py` wrote from the specification: the same
-//! packets must come out, every rule must reject what breaks it, and framed streams must restore.
+//! The golden vectors of live streams, written by `scripts/oracle_stream.py` from the specification. `fec` must produce
+//! the same packets, every rule must reject its violations, and framed streams must restore.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn payloads(vector: &Value) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Every packet of a stream sent without pause, in order, and the settings' parameters.
+/// Every packet of a stream sent without pause, in order.
 fn send(vector: &Value, backend: Backend) -> Vec<Vec<u8>> {
     let profile =
         Profile::ALL.into_iter().find(|p| p.name() == str_of(vector, "profile")).expect("a profile");
@@ -112,8 +112,8 @@ fn every_packet_comes_out_byte_for_byte_on_every_backend() {
     }
 }
 
-/// The whole way of the binary: cut into payloads, packets, frames. Only vectors of full payloads can be had from a
-/// pipe, so this one makes its own, and the other implementation's frames are compared by digest.
+/// The whole way through the binary: payloads, packets, frames. A pipe gives only vectors of full payloads, so this
+/// test makes its own, and compares the other implementation's frames by digest.
 #[test]
 fn frames_are_those_of_the_other_implementation() {
     let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! What is on the disk when a command says that it is done: seen by strace, and left out where that cannot be used.
+//! Data on the disk at the moment a command reports success, observed by strace. Skipped where strace cannot be used.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -7,7 +7,7 @@ use common::{Arena, payload, text};
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-/// The calls that matter: (name, arguments), with the paths of descriptors in `<…>`.
+/// The relevant system calls: (name, arguments), with the paths of descriptors in `<…>`.
 struct Calls(Vec<(String, String)>);
 
 /// Whether processes may be traced here.
@@ -21,7 +21,7 @@ fn can_trace() -> bool {
 }
 
 impl Calls {
-    /// Those of a run of `fec` that ends with 0.
+    /// The calls of a run of `fec` that ends with 0.
     #[track_caller]
     fn of(arena: &Arena, args: &[&str]) -> Calls {
         let fec = common::fec();
@@ -32,7 +32,7 @@ impl Calls {
         let output = command.output().expect("strace starts");
         common::expect(&output, 0);
         let log = std::fs::read(arena.work.join("../calls")).expect("strace has written it");
-        // A call during which another thread makes one stands in two parts.
+        // A call during which another thread makes one is logged in two parts.
         let mut begun = std::collections::BTreeMap::new();
         let mut calls = Vec::new();
         for line in text(&log).lines() {
@@ -55,7 +55,7 @@ impl Calls {
         Calls(calls)
     }
 
-    /// Where the only rename to this name stands.
+    /// The index of the only rename to this name.
     #[track_caller]
     fn rename_to(&self, name: &str) -> usize {
         let quoted = format!("{name}\"");
@@ -72,7 +72,7 @@ impl Calls {
     }
 }
 
-/// An arena that is not below a link, since strace tells where links lead.
+/// An arena that is not below a link, because strace reports the targets of links.
 fn arena() -> (Arena, String) {
     let arena = Arena::new();
     arena.write("in", &payload(5, 50_000));
@@ -98,7 +98,7 @@ fn a_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_the_end() {
         let before = calls.synced(0..named);
         assert!(before.iter().any(|path| path.starts_with(&format!("{work}/.fec-"))), "{args:?}: {before:?}");
         assert!(calls.synced(named..calls.0.len()).contains(&work), "{args:?}");
-        // Not even if something came there since it was looked.
+        // A file that appeared after the check is not replaced either.
         assert_eq!(calls.0[named].1.contains("RENAME_NOREPLACE"), !args.contains(&"-f"), "{args:?}");
     }
 }
@@ -135,7 +135,7 @@ fn what_repair_puts_in_place_is_on_the_disk_first() {
     assert!(calls.synced(named..calls.0.len()).contains(&format!("{work}/s")));
 }
 
-/// What stands there already was perhaps written by somebody who did not wait for the disk.
+/// The existing file may come from a writer that did not wait for the disk.
 #[test]
 fn what_is_kept_already_is_put_on_the_disk() {
     if !can_trace() {
@@ -162,7 +162,7 @@ fn nothing_is_waited_for_without_a_wish() {
     }
 }
 
-/// Runs `fec` under strace, with the closing of some files refused as a network's file system refuses it that has no room left.
+/// Runs `fec` under strace. Closing some files fails, as on a network file system without room.
 fn refusing(arena: &Arena, refused: &[&str], args: &[&str]) -> Output {
     let fec = common::fec();
     let mut command = Command::new("strace");
@@ -190,7 +190,7 @@ fn what_the_system_tells_when_a_file_is_closed_is_an_error() {
         let log = std::fs::read_to_string(arena.work.join("../calls")).expect("strace has written it");
         let _ = std::fs::remove_file(arena.path("out"));
         let _ = std::fs::remove_dir_all(arena.path("t"));
-        // The first that is closed of what is written, by its number among all closes.
+        // The number of the first close of a written file, among all closes.
         let nth =
             log.lines().position(|line| line.contains(&format!("<{work}/.fec-")) && !line.contains(".tmp>"));
         let nth = nth.or_else(|| log.lines().position(|line| line.contains(&format!("<{work}/.fec-"))));
@@ -200,7 +200,7 @@ fn what_the_system_tells_when_a_file_is_closed_is_an_error() {
         assert!(text(&output.stderr).contains("quota"), "{args:?}: {}", text(&output.stderr));
         assert_eq!(common::listing(&arena.work), before, "{args:?}");
     }
-    // Standard output, of which this process has the file.
+    // Standard output, whose file this process keeps open.
     let file = std::fs::File::create(arena.path("restored")).expect("a new file");
     let mut command = Command::new("strace");
     let path = format!("{work}/restored");
@@ -226,7 +226,7 @@ fn what_the_system_tells_when_a_file_is_closed_is_an_error() {
     assert!(text(&output.stderr).contains("quota"), "{}", text(&output.stderr));
 }
 
-/// A file system that cannot exchange names, as those over a network cannot.
+/// A file system that cannot exchange names, like those over a network.
 #[test]
 fn a_folder_that_cannot_be_replaced_in_one_step_stays() {
     if !can_trace() {

@@ -1,4 +1,4 @@
-//! What people who are new to the command line trip over: what it says then.
+//! Mistakes of people who are new to the command line, and the messages for them.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// `-` is how it is written, and not what it is called.
+/// Messages call `-` standard input or standard output.
 #[test]
 fn standard_input_and_output_are_called_so() {
     let arena = arena();
@@ -24,12 +24,12 @@ fn standard_input_and_output_are_called_so() {
     assert!(text(&decoded.stderr).starts_with("standard output: 100000 bytes restored"), "{decoded:?}");
     let lost = arena.pipe(["decode"], &container.stdout[..50_000]);
     assert!(text(&lost.stderr).starts_with("fec: decode standard input: "), "{lost:?}");
-    // Programs are told what was written.
+    // Programs get the name as it was written.
     let decoded = arena.pipe(["decode", "--json"], &container.stdout);
     assert!(text(&decoded.stderr).contains("\"output\":\"-\""));
 }
 
-/// Whoever copies a command from a terminal of 80 columns gets all of it.
+/// A command can be copied in one piece from a terminal of 80 columns.
 #[test]
 fn commands_stand_on_lines_of_their_own() {
     let arena = arena();
@@ -45,7 +45,7 @@ fn commands_stand_on_lines_of_their_own() {
     assert!(said.lines().any(|line| line.trim() == "tar c d | fec encode - -o d.tar.fec"), "{said}");
 }
 
-/// The parser has words of its own for what is wrong.
+/// The parser's own words for wrong use are replaced.
 #[test]
 fn wrong_use_is_told_in_plain_words() {
     let arena = arena();
@@ -60,7 +60,7 @@ fn wrong_use_is_told_in_plain_words() {
     }
 }
 
-/// What a failed command in front leaves of a pipe.
+/// A pipe in which the first command failed.
 #[test]
 fn nothing_from_a_pipe_is_told() {
     let arena = arena();
@@ -71,7 +71,7 @@ fn nothing_from_a_pipe_is_told() {
     assert!(!text(&file.stderr).contains("warning"));
 }
 
-/// A root, or an output, where neither is looked for.
+/// A root or an output in the wrong place.
 #[test]
 fn what_stands_in_a_wrong_place_is_recognised() {
     let arena = arena();
@@ -88,13 +88,13 @@ fn what_stands_in_a_wrong_place_is_recognised() {
     assert!(said.lines().any(|line| line.trim() == "fec decode a.shards -o out"), "{said}");
     let said = text(&arena.expect(["encode", "b", "my output.fec"], 4).stderr);
     assert!(said.lines().any(|line| line.trim() == "fec encode b -o 'my output.fec'"), "{said}");
-    // What is not there is not an output if one is named, or stands in a list.
+    // A missing file is not taken for an output if one is named, or if the file stands in a list.
     assert!(!arena.refuses(["decode", "a.shards", "none", "-o", "out"], 4).contains("-o"));
     arena.write("list", b"b\nnone\n");
     assert!(!text(&arena.expect(["encode", "--files-from", "list", "-f"], 4).stderr).contains("-o"));
 }
 
-/// Where containers or a sidecar are, and shard files are looked for.
+/// Containers or a sidecar stand where shard files are looked for.
 #[test]
 fn containers_and_sidecars_are_named_with_the_command_for_them() {
     let arena = arena();
@@ -130,7 +130,7 @@ fn containers_and_sidecars_are_named_with_the_command_for_them() {
     }
 }
 
-/// Files of another encoding in a folder: which?
+/// A report names the files of another encoding in a folder.
 #[test]
 fn strays_are_named() {
     let arena = arena();
@@ -146,7 +146,7 @@ fn strays_are_named() {
     assert!(text(&arena.expect(["decode", "a.shards", "-o", "out"], 0).stderr).contains(named));
 }
 
-/// However much is damaged: the first line is the verdict, and few follow; -v lists all.
+/// However great the damage, the first line is the verdict and few lines follow. -v lists all.
 #[test]
 fn the_verdict_stands_first_and_what_follows_is_short() {
     let arena = arena();
@@ -177,7 +177,7 @@ fn the_verdict_stands_first_and_what_follows_is_short() {
     }
 }
 
-/// -q is quiet while all is well, and says in a line what is not; standard output gets nothing.
+/// With -q, nothing is printed while all is well, and otherwise a line on standard error. Standard output gets nothing.
 #[test]
 fn damage_is_told_in_a_line_where_quiet_was_asked_for() {
     let arena = arena();

@@ -88,7 +88,7 @@ pub(crate) struct Encode {
 }
 
 impl Encode {
-    /// The file to protect, where it is one.
+    /// The first file to protect, or `-`.
     pub(crate) fn input(&self) -> &Path {
         self.inputs.first().map_or(Path::new("-"), PathBuf::as_path)
     }

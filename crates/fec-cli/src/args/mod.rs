@@ -1,5 +1,6 @@
-//! The command line as clap sees it: what all commands take, and a file for the arguments of each; those that concern stores,
-//! streams, sealing, signatures and the link stand beside their code. Help, completions and the manual page come from here.
+//! The command line as clap sees it: the options of all commands, and a file for the arguments of each command. The
+//! options of stores, streams, sealing, signatures and the link stand beside their code. Help, completions and the
+//! manual page come from here.
 
 mod bench;
 mod decode;
@@ -151,7 +152,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What is above asserts nothing where debug assertions are off, as in releases.
+    /// clap's own assertion on groups is off without debug assertions, as in releases.
     #[test]
     fn groups_have_names_of_their_own() {
         use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! Values that arguments of several commands have, and what is written for them.
+//! Types and parsers of values that several commands take.
 
 use crate::units::size;
 

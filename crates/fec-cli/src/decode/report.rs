@@ -1,4 +1,4 @@
-//! What `decode` says at the end, as text and JSON from one struct.
+//! The final report of `decode`, as text and JSON from one struct.
 
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -29,17 +29,17 @@ pub(super) struct Report {
     recorded_name: Option<String>,
     recorded_sha256: Option<String>,
     recorded_blake3: Option<String>,
-    /// No copy of the meta, with the recorded name and the like, is left.
+    /// Whether no copy of the meta (recorded name, digests) is left.
     meta_lost: bool,
-    /// The payload is ciphertext.
+    /// Whether the payload is ciphertext.
     sealed: bool,
-    /// Of a sealed payload: bytes that were opened, and written.
+    /// Bytes that were opened and written, if the payload is sealed.
     opened_bytes: Option<u64>,
     payload_bytes: Option<u64>,
     /// The bytes of the payload that were asked for, if not all of them.
     range: Option<ByteRange>,
     restored_bytes: u64,
-    /// Bytes that are intact in sets that cannot be restored, and where.
+    /// Intact bytes in sets that cannot be restored, and their ranges.
     proved_by_path_only_bytes: u64,
     proved_by_path_only: Vec<ByteRange>,
     lost_bytes: u64,
@@ -61,14 +61,14 @@ pub(super) struct Report {
     strays: Vec<String>,
 }
 
-/// By what the encoding was chosen.
+/// Why this encoding was chosen.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) root_was_given: bool,
     pub(super) signed: Option<&'a Signed>,
-    /// Of how many shards there is a file, and of which code.
+    /// How many shards have a file, and the code.
     pub(super) shards: Option<(usize, Code)>,
-    /// Where it was found.
+    /// The archive that holds the encoding.
     pub(super) archive: Option<&'a Archive>,
 }
 
@@ -122,12 +122,12 @@ impl Report {
 
     pub(super) fn describe(&self, restored: &Restored) -> String {
         let Restored { outcome, leftovers, .. } = restored;
-        /// Lines of one kind before the rest is only counted.
+        /// Most lines of one kind. Further lines are only counted.
         const LINES: usize = 5;
         let output = output_name(&self.output);
         let mut out = String::new();
         if !self.root_was_given && self.signed_by.is_none() && !self.foreign_roots.is_empty() {
-            // Nobody has said which one is meant, and it may be the other.
+            // Nobody has said which encoding is meant: the user may want the other one.
             let root = self.root.as_deref().unwrap_or("that is not known");
             out.push_str(&format!(
                 "warning: shards of {} are here; only those of root {root} are enough\n",

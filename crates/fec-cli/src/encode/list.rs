@@ -1,4 +1,4 @@
-//! `fec encode FILE FILE …` and `--files-from`: each file with a line of its own, in the order of the list.
+//! `fec encode FILE FILE …` and `--files-from`: one report line per file, in the order of the list.
 
 use super::report::Report;
 use super::task::{Input, Task, options};
@@ -23,10 +23,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Small files that are encoded at the same time.
+/// Most small files that are encoded at the same time.
 const AT_ONCE: usize = 16;
 
-/// Bytes of the largest file that is small.
+/// Most bytes of a small file.
 const SMALL: u64 = 1 << 20;
 
 /// A file that could not be encoded.
@@ -40,7 +40,7 @@ struct Failed<'a> {
     exit_code: u8,
 }
 
-/// Encodes every file of a list; one that fails does not stop the others. The gravest exit code of them is the result.
+/// Encodes every file of a list. A failed file does not stop the others. Returns the gravest exit code.
 pub(super) fn run(
     files: &[PathBuf],
     key: Option<Arc<SecretKey>>,
@@ -57,11 +57,11 @@ pub(super) fn run(
     }
     let mut outputs = Outputs::new(files);
     let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
-    // Each passphrase is made slow by itself, in 256 MiB of memory.
+    // Each passphrase is hardened separately, which takes 256 MiB of memory.
     let at_once =
         if args.seal.passphrase { 1 } else { settings.threads_asked.unwrap_or(AT_ONCE).min(AT_ONCE) };
     for batch in batches(files, at_once) {
-        // Standard input is no file of a list.
+        // In a list, `-` is a file of that name, not standard input.
         let inputs: Vec<&Path> =
             batch.iter().map(|file| if is_dash(file) { Path::new("./-") } else { file }).collect();
         let places: Vec<Option<PathBuf>> =
@@ -105,7 +105,7 @@ pub(super) fn run(
     Ok(worst)
 }
 
-/// Files in their order: small ones together, since what they take is mostly the wait until they are on the disk.
+/// Splits the files into batches, in order. Small files share a batch: most of their time is waiting for the disk.
 fn batches(files: &[PathBuf], at_once: usize) -> impl Iterator<Item = &[PathBuf]> {
     let is_small = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|meta| meta.len() <= SMALL);
     let mut rest = files;
@@ -117,7 +117,7 @@ fn batches(files: &[PathBuf], at_once: usize) -> impl Iterator<Item = &[PathBuf]
     })
 }
 
-/// A file that can be encoded.
+/// A file with its input open and its target checked.
 struct Begun<'a> {
     task: Task<'a>,
     input: Input,
@@ -128,7 +128,7 @@ struct Begun<'a> {
 fn begin<'a>(task: Task<'a>, outputs: &mut Outputs) -> Result<Begun<'a>> {
     let started = Instant::now();
     let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
-    // A pipe is not opened, since that could wait for ever.
+    // Opening a FIFO could wait for ever.
     if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return no_file();
     }
@@ -153,7 +153,7 @@ impl Begun<'_> {
     }
 }
 
-/// Encodes all files of a batch, each on a thread of its own as long as there are any to be had.
+/// Encodes the files of a batch at the same time, on as many threads as can be had, up to one for each.
 fn at_the_same_time(begun: Vec<Result<Begun<'_>>>, options: &Options) -> Vec<Result<(Report, Target)>> {
     let count = begun.len();
     let begun: Vec<_> = begun.into_iter().map(|begun| Mutex::new(Some(begun))).collect();
@@ -165,7 +165,7 @@ fn at_the_same_time(begun: Vec<Result<Begun<'_>>>, options: &Options) -> Vec<Res
     done.into_iter().map(|done| into_value(done).expect("each was encoded")).collect()
 }
 
-/// A line for a file that failed.
+/// Reports a failed file in one line.
 fn tell(input: &Path, failure: &Failure) -> Result<()> {
     let failed = Failed {
         schema_version: SCHEMA_VERSION,
@@ -180,15 +180,15 @@ fn tell(input: &Path, failure: &Failure) -> Result<()> {
     print_line(&line)
 }
 
-/// What must not be written over: inputs of the list, and outputs that it had before.
+/// Paths that must not be written over: inputs of the list, and earlier outputs.
 struct Outputs {
-    /// Inputs, and the folders that hold them.
+    /// The inputs (device and inode).
     inputs: HashSet<(u64, u64)>,
     folders: HashSet<(u64, u64)>,
     taken: HashSet<PathBuf>,
 }
 
-/// What is at a path, whatever names lead to it.
+/// The device and inode at a path, the same for every name that leads there.
 fn place(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
@@ -202,7 +202,7 @@ impl Outputs {
         }
     }
 
-    /// Refuses a target that is, or holds, an input of the list, or that another file had before.
+    /// Refuses a target that is or holds an input of the list, or that an earlier file has taken.
     fn take(&mut self, target: &Target) -> Result<()> {
         let Some(path) = target.path() else {
             return Err(Failure::usage(format!("write {target}: several files need an output each"))
@@ -227,7 +227,7 @@ fn holds(path: &Path, what: &[u8]) -> bool {
     path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
 }
 
-/// Refuses a listed path that would lead out of the folder that stands before `{}` in -o.
+/// Refuses a listed path that would lead out of the folder in front of `{}` in -o.
 fn check_below(output: &Path, input: &Path) -> Result<()> {
     let output = output.as_os_str().as_bytes();
     let is_behind_folder = output.windows(2).skip(1).any(|part| part == b"{}");
@@ -239,7 +239,7 @@ fn check_below(output: &Path, input: &Path) -> Result<()> {
     Ok(())
 }
 
-/// -o with the path, or its last component, of a file.
+/// -o with each `{}` replaced by a file's path, and each `{/}` by its last component.
 fn filled_in(output: &Path, input: &Path) -> PathBuf {
     let path = input.as_os_str().as_bytes();
     let last = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
@@ -278,7 +278,7 @@ mod tests {
                 assert!(check_below(Path::new(output), Path::new(good)).is_ok(), "{output} {good}");
             }
         }
-        // Beside the input, or by its last component.
+        // These outputs stand beside the input, or use only its last component.
         for output in ["{}.fec", "safe/{/}.fec"] {
             assert!(check_below(Path::new(output), Path::new("../a")).is_ok(), "{output}");
         }

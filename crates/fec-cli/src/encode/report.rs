@@ -1,4 +1,4 @@
-//! What `encode` says at the end, as text and JSON.
+//! The final report of `encode`, as text and JSON.
 
 use super::task::Task;
 use crate::settings::SCHEMA_VERSION;
@@ -11,7 +11,7 @@ use fecfile::report::Written;
 use serde::Serialize;
 use std::time::Instant;
 
-/// What `encode` did.
+/// The outcome of `encode` for one file.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     schema_version: u32,
@@ -26,17 +26,17 @@ pub(super) struct Report {
     k: usize,
     m: usize,
     payload_bytes: u64,
-    /// The payload is sealed, by this cipher; its bytes are counted sealed.
+    /// The cipher, if the payload is sealed. `payload_bytes` then counts ciphertext.
     sealed: Option<&'static str>,
     output_bytes: u64,
     shard_bytes: usize,
     sets: u64,
     groups: u32,
-    /// Bytes of a container that may be lost in one piece, wherever that is.
+    /// Longest gap, in bytes, that a container survives wherever it lies.
     survives_gap_bytes: Option<u64>,
-    /// With --keep: all of it was there already, and nothing was written.
+    /// --keep found an intact output, and nothing was written.
     pub(super) kept: bool,
-    /// With --keep: the files that were missing or damaged, if the rest was there.
+    /// Files that --keep made anew, missing or damaged, while the rest was intact.
     pub(super) made_anew: Vec<String>,
     /// The key that signed the root.
     signed_by: Option<String>,
@@ -90,7 +90,7 @@ impl Report {
         }
     }
 
-    /// The first line, and what --keep did: one of several files.
+    /// The first line of the report, and what --keep did: used in lists of several files.
     pub(super) fn brief(&self) -> String {
         let first = self.describe().lines().next().unwrap_or_default().to_owned();
         let fate = self.fate();

@@ -1,4 +1,4 @@
-//! One file to encode: where it comes from, where it goes, and the work.
+//! A single file to encode: its input, its target, and the work.
 
 use crate::args;
 use crate::failure::{Failure, Result, misuse};
@@ -26,13 +26,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is encoded.
+/// The input of an encoding.
 pub(super) enum Input {
     Regular(SourceFile),
     Pipe(File),
 }
 
-/// One file to encode.
+/// A single file to encode.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) input: &'a Path,
@@ -44,10 +44,10 @@ pub(super) struct Task<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// Whether a file is of the kernel's (/sys): such a file says it has a page, and ends where it ends.
+/// Whether a file belongs to sysfs (/sys): such a file claims the length of a page, and may end earlier.
 fn has_no_length(path: &Path) -> bool {
     const SYSFS: u64 = 0x6265_6572;
-    // Its type is another one on other systems.
+    // `f_type` has other types on other systems.
     #[allow(clippy::unnecessary_cast)]
     rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == SYSFS)
 }
@@ -88,11 +88,11 @@ impl<'a> Task<'a> {
                 quoted(Path::new(&format!("{name}.tar.fec")))
             )));
         }
-        // Files of the system (/proc) say they are empty and are not: their length is not known.
+        // Files of /proc claim to be empty and are not: their length is unknown.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
         let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io("read", path, e));
         if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
-            // What goes to stores is bounded in memory, and the pages of a map count.
+            // Sending to stores keeps memory bounded, and the pages of a map would count.
             let map = self.settings.library.map && self.args.stores.to.is_empty();
             return Ok(Input::Regular(SourceFile::open(path, map)?));
         }
@@ -112,7 +112,8 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The same where there is one input: what is redirected to a new file is data. Anything else gets the root, as in `R=$(fec encode FILE)`.
+    /// The target of a single input. Without -o, the data goes to a new file that standard output is redirected to. Any
+    /// other standard output gets the root, as in `R=$(fec encode FILE)`.
     pub(super) fn target_of_one(&self, input: &Input) -> Result<Target> {
         let target = self.target(input);
         if self.args.print_root && target.is_stdout() {
@@ -123,7 +124,7 @@ impl<'a> Task<'a> {
         Ok(if !is_said && outlet() == Outlet::NewFile { Target::Stdout } else { target })
     }
 
-    /// Refuses, before any work, outputs that cannot be made.
+    /// Refuses outputs that cannot be made, before any work.
     pub(super) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
         let policy = self.settings.policy(self.args.force || self.args.keep);
         let root_file = self.args.root_file.as_deref();
@@ -138,7 +139,7 @@ impl<'a> Task<'a> {
             if output::is_special(path) {
                 continue;
             }
-            // With --keep or --to it may be there with this very root.
+            // --keep and --to accept an existing file with this very root.
             match option {
                 "--root-file" if !self.args.stores.to.is_empty() => stores::check_root_file(path, policy)?,
                 _ => output::check_absent(path, policy)?,
@@ -149,20 +150,20 @@ impl<'a> Task<'a> {
                     .help(format!("choose another {option}")));
             }
         }
-        // What is not a regular file cannot be replaced by the output.
+        // The output cannot replace an input that is not a regular file.
         if let Input::Regular(_) = input {
             target.check_inputs([self.input])?;
         }
         Ok(())
     }
 
-    /// The signature, if it goes to a file of its own.
+    /// The signature, if it goes to its own file.
     pub(super) fn detached(&self) -> Option<Detached<'a>> {
         let policy = self.settings.policy(self.args.force);
         self.key.zip(self.args.signature.as_deref()).map(|(key, path)| Detached { key, path, policy })
     }
 
-    /// Encodes, and with --keep what is not there.
+    /// Encodes the input. With --keep, only what is missing or damaged.
     pub(super) fn encode(&self, input: Input, target: &Target, options: &Options) -> Result<(Written, Fate)> {
         let (args, settings) = (self.args, self.settings);
         let policy = match &input {
@@ -215,7 +216,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// --root-file; with --keep one with this very root is left as it is.
+    /// Writes --root-file. With --keep, a file that holds this very root stays as it is.
     pub(super) fn write_root(&self, path: &Path, text: &str) -> fecfile::Result<()> {
         let is_there = self.args.keep && !path.is_symlink() && holds(path, text).unwrap_or(false);
         if is_there {
@@ -225,7 +226,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Whether a file holds a text and nothing else.
+/// Whether a file holds exactly this text.
 fn holds(path: &Path, text: &str) -> std::io::Result<bool> {
     let mut there = Vec::new();
     let Some(file) = open_regular(path)? else { return Ok(false) };
@@ -250,7 +251,7 @@ fn container(
     written.map_err(|e| too_large(e, target))
 }
 
-/// Adds what to do when what was asked for breaks a rule of the formats.
+/// Turns an error into a failure, with advice where an option breaks a rule of the formats.
 fn too_large(error: Error, target: &Target) -> Failure {
     let help = match &error.kind {
         ErrorKind::Format(FormatError::Meta(_)) => None,

@@ -1,7 +1,7 @@
-//! The options of each command, and what they are for. The tests read this table too: they walk over it and over the options
-//! that there are.
+//! The options of each command, and the inputs that each option acts on. The tests compare this table with the options
+//! of the command line.
 
-/// What a command works on, as messages call it.
+/// The kind of thing that a command works on, as messages name it.
 pub(crate) type Mode = &'static str;
 
 pub(crate) const SHARDS: Mode = "shard files";
@@ -21,7 +21,7 @@ pub(crate) const LINK: Mode = "the link";
 pub(crate) const TEXT: Mode = "text for the shell";
 pub(crate) const GATES: Mode = "--gates";
 
-/// A command: what it works on, and its options in groups, with what they act on.
+/// A command, the modes it works on, and its options in groups, each with the modes it acts on.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     pub(crate) modes: &'static [Mode],

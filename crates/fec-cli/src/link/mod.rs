@@ -1,4 +1,4 @@
-//! `bench link`: a test of the link between two machines, in words.
+//! `bench link`: tests the link between two machines, and reports in words.
 
 pub(crate) mod args;
 
@@ -44,7 +44,7 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
     note_said();
     print_line(&text)?;
     Ok(match report {
-        // Whoever ended the test is told so; the other side has a report like any other.
+        // The side that ended the test is told so. The other side gets an ordinary report.
         _ if fecfile::interrupt::interrupted() => Exit::Interrupted,
         LinkReport { complete: false, .. } => Exit::Io,
         LinkReport { payloads_wrong: 1.., .. } => Exit::Untrue,
@@ -52,7 +52,7 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
     })
 }
 
-/// An error in the words of the command line.
+/// Puts an error into the words of the command line.
 fn failure(error: LinkError) -> Failure {
     let exit = error.class().map_or(Exit::Interrupted, Exit::from);
     let help = help(&error);
@@ -62,7 +62,7 @@ fn failure(error: LinkError) -> Failure {
     }
 }
 
-/// The line that helps.
+/// The advice for an error.
 fn help(error: &LinkError) -> Option<String> {
     let fixed = match error {
         LinkError::TooLong { most: Some(most), .. } => {
@@ -88,7 +88,7 @@ fn help(error: &LinkError) -> Option<String> {
     Some(fixed.to_owned())
 }
 
-/// Tells what happens meanwhile, on standard error.
+/// Prints on standard error what happens during a test.
 struct Teller {
     mode: Mode,
     is_quiet: bool,

@@ -1,9 +1,9 @@
-//! What to do about what is sealed, in the options of the command line.
+//! Advice for errors of sealing, in terms of the command's options.
 
 use fecfile::age::AgeError;
 use fecfile::seal::SealError;
 
-/// The line that helps.
+/// The advice for an error.
 pub(crate) fn help(error: &SealError) -> Option<&'static str> {
     Some(match error {
         SealError::NoKey => {

@@ -1,4 +1,4 @@
-//! From options to recipients and identities. No message repeats a line of a key file, or a key: it may be a secret one.
+//! Turns options into recipients and identities. No message repeats a key or a line of a key file: it may be secret.
 
 use super::args::{Open, Seal};
 use crate::failure::{Failure, Result};
@@ -13,7 +13,7 @@ use fecfile::seal::{SealError, SealedTo, Sealing};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// The most bytes of a file of keys.
+/// Most bytes of a file of keys.
 const MOST: usize = 16 << 20;
 
 impl Seal {
@@ -22,7 +22,7 @@ impl Seal {
         !self.recipient.is_empty() || !self.recipients_file.is_empty() || self.passphrase
     }
 
-    /// Whom to seal for, if anybody is named.
+    /// The recipients and the cipher, if anybody is named.
     pub(crate) fn sealing(&self) -> Result<Option<Sealing>> {
         let cipher = self.cipher.map(Cipher::from);
         if !self.is_asked_for() {

@@ -1,4 +1,4 @@
-//! Sealing: who can open what is encoded, and what opens it.
+//! Sealing: the options and keys that seal an encoding, and those that open it.
 
 pub(crate) mod args;
 pub(crate) mod help;

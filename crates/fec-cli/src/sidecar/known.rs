@@ -1,7 +1,8 @@
-//! Which metadata belongs to the roots of sidecars that this user has made: a file in the user's state, `ROOT E` in each line.
+//! Remembers the metadata digests of the roots that this user has made: a file in the user's state, `ROOT E` per line.
 //!
-//! A root does not bind times and permissions, and nobody keeps E beside it. So `fec protect` notes both, where whoever can write to a sidecar
-//! cannot: a root that is given here later then proves both. Without the note it proves less, so nothing here is an error.
+//! A root does not bind times and permissions, and nobody keeps E beside it. `fec protect` therefore notes both, out
+//! of reach of whoever can write to the sidecar. A root that is given here later then proves both. Without the note it
+//! proves less, so no failure here is an error.
 
 use fec_core::digest::Digest;
 use fecfile::io::output::{Policy, write_text};
@@ -14,22 +15,23 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are kept, and read: some 30,000 roots, the newest.
+/// Most bytes that are kept and read: about 30,000 roots, the newest.
 const MOST: u64 = 4 << 20;
 
-/// `$XDG_STATE_HOME/fec/sidecars`, or `~/.local/state/fec/sidecars`; relative paths do not count, as the XDG base directories say.
+/// `$XDG_STATE_HOME/fec/sidecars`, or `~/.local/state/fec/sidecars`. Relative paths do not count, as the XDG
+/// specification says.
 fn path() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
     Some(state.join("fec/sidecars"))
 }
 
-/// Whether something is this user's, and nobody else may write to it.
+/// Whether this user owns a file, and nobody else may write to it.
 fn is_own(meta: &Metadata) -> bool {
     meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
-/// Opens the list, if it and its folder are this user's own.
+/// Opens the list, if this user owns it and its folder.
 fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let is_in_own =
@@ -42,7 +44,7 @@ fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The end of the list.
+/// Reads the end of the list.
 fn read(path: &Path) -> io::Result<String> {
     let mut file = open(path, OpenOptions::new().read(true))?;
     let start = file.metadata()?.len().saturating_sub(MOST);
@@ -52,7 +54,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// E of all metadata that is known to belong to a root.
+/// The metadata digests E that are known to belong to a root.
 pub(super) fn of(root: &Digest) -> Vec<Digest> {
     let text = path().and_then(|path| read(&path).ok()).unwrap_or_default();
     let wanted = hex(root);
@@ -60,17 +62,17 @@ pub(super) fn of(root: &Digest) -> Vec<Digest> {
     text.lines().filter_map(of_root).collect()
 }
 
-/// Notes that metadata belongs to a root.
+/// Notes that a metadata digest belongs to a root.
 pub(super) fn note(root: &Digest, metadata: &Digest) {
     if let Some(path) = path().filter(|_| !of(root).contains(metadata)) {
-        // Without it a root proves less, and nothing else is lost.
+        // A failure only makes the root prove less.
         let _ = add(&path, &format!("{} {}\n", hex(root), hex(metadata)));
     }
 }
 
 fn add(path: &Path, line: &str) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
-    // Of another user's home, as with `sudo`, nothing becomes this user's.
+    // In another user's home, as with `sudo`, nothing of this user is created.
     let there = folder.ancestors().find_map(|folder| fs::metadata(folder).ok());
     if there.is_none_or(|meta| meta.uid() != geteuid().as_raw()) {
         return Ok(());
@@ -84,6 +86,6 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
         let policy = Policy { force: true, sync: false, permissions: 0o600 };
         return write_text(path, &format!("{newer}{line}"), policy).map_err(io::Error::other);
     }
-    // In one go: others may add to it too.
+    // A single write, because other processes may append too.
     file.write_all(line.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `fec manifest`: the digests that a sidecar keeps, as other tools check them.
+//! `fec manifest`: prints the digests of a sidecar in the format of b3sum and sha256sum.
 
 use super::{ENDING, open};
 use crate::args;
@@ -17,7 +17,7 @@ use fecfile::survey::survey;
 use serde::Serialize;
 use std::path::Path;
 
-/// What `manifest --json` prints.
+/// The output of `manifest --json`.
 #[derive(Serialize)]
 struct Report {
     schema_version: u32,
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Manifest, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The error for a file that is no sidecar, and may well be intact.
+/// The error for a file that is no sidecar, but may be intact.
 fn other_kind(path: &Path) -> Option<Failure> {
     if path.extension().is_some_and(|ending| ending == ENDING) {
         return None;

@@ -1,4 +1,4 @@
-//! Files that stay where they are: `fec protect`, and what `verify`, `repair` and `manifest` do with a sidecar.
+//! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
 mod known;
 pub(crate) mod manifest;
@@ -21,11 +21,11 @@ use fecfile::sidecar::Sidecar;
 use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
 
-/// The ending of a sidecar's name.
+/// The file name extension of sidecars.
 pub(crate) const ENDING: &str = "fecp";
 
-/// The sidecar that a command line names, if it names one: by what stands at its start, or by its name. Without a key a sealed one
-/// is a container.
+/// The sidecar that a command line names, if it names one, known by its first bytes or its name. Without a key, a
+/// sealed sidecar counts as a container.
 pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a Path>> {
     let [path] = paths else { return Ok(None) };
     if is_dash(path) || !path.is_file() {
@@ -41,7 +41,7 @@ pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a 
     Ok(is_one.then_some(path))
 }
 
-/// Refuses options that are for sidecars: `why`, unless what is named is one that is sealed.
+/// Refuses options for sidecars with the failure `why`. A sealed sidecar gets advice to give its key instead.
 pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> Failure {
     match paths {
         [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path).unwrap_or(false) => {
@@ -52,10 +52,10 @@ pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> 
     }
 }
 
-/// Whose signatures count, if anybody's do: those of a sealed sidecar stand beside it.
+/// The keys whose signatures count, if any were named. The signature of a sealed sidecar is a file beside it.
 pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust>> {
     match paths {
-        // Whether it is a sidecar may take a search of all of it.
+        // This case comes first: telling whether a file is a sidecar may search all of it.
         _ if trusted.signer.is_empty() => Ok(None),
         [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path)? => {
             sign::trust_of_sidecar(trusted, path)
@@ -64,7 +64,7 @@ pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust
     }
 }
 
-/// Opens a sidecar by its root, or by who signed that; a sealed one with these keys.
+/// Opens a sidecar by its root or its signer, and a sealed one with these keys.
 fn open(
     path: &Path,
     root: Option<Digest>,
@@ -85,7 +85,7 @@ fn open(
     }
 }
 
-/// Opens a sidecar by its root, which proves times and permissions too where this user has made it.
+/// Opens a sidecar by its root. If this user made it, the root also proves times and permissions.
 fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
     let known = root.map_or_else(Vec::new, |root| known::of(&root));
     match root.filter(|_| !known.is_empty()) {
@@ -94,7 +94,7 @@ fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Resul
     }
 }
 
-/// What a command line was given that proves a sidecar, for other commands: as they take it.
+/// The options that prove the sidecar, for commands in advice.
 fn proof(root: Option<Digest>, trusted: &Trusted) -> String {
     let root = root.map(|root| format!(" --root {}", hex(&root)));
     let signers = trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
@@ -102,7 +102,7 @@ fn proof(root: Option<Digest>, trusted: &Trusted) -> String {
     root.into_iter().chain(signers).chain(signature).collect()
 }
 
-/// Names the sidecar of what was named in its place, if there is one.
+/// Names the sidecar that stands beside the named path, if there is one.
 pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
     let [path] = paths else { return failure };
     let is_none_of_ours = failure.help.as_deref() == Some(NOT_ENCODED);
@@ -117,18 +117,18 @@ pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failu
     }
 }
 
-/// The sidecars that stand beside folders that were named: whoever names a folder means what protects it, too.
+/// The sidecars beside the named folders: whoever names a folder also means its sidecar.
 pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
     let folders = paths.iter().filter(|path| path.is_dir());
     let beside = folders.filter_map(|folder| beside(folder));
     beside.filter(|path| path.is_file() && Sidecar::starts(path).unwrap_or(true)).collect()
 }
 
-/// Where the sidecar of a file or folder stands, unless another place was chosen for it; `None` if nothing lies beside it.
+/// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.
 fn beside(path: &Path) -> Option<PathBuf> {
     let place = match path.file_name() {
         Some(_) => path.to_path_buf(),
-        // It ends in `.` or `..`.
+        // The path ends in `.` or `..`.
         None => std::fs::canonicalize(path).ok()?,
     };
     let mut name = place.file_name()?.to_os_string();

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     let output = output(args, &paths)?;
     let sealing = args.seal.sealing()?.map(Arc::new);
     let keys = match &sealing {
-        // The same passphrase opens it, and seals it again.
+        // The same passphrase opens the sidecar and seals it again.
         Some(sealing) if args.update && args.seal.passphrase => match &sealing.to {
             SealedTo::Passphrase(passphrase) => Some(Keys::Passphrase(passphrase.clone())),
             SealedTo::Recipients(_) => None,
@@ -92,16 +92,16 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The command that brings a sidecar up to date, if it tells what it protects, and that is little enough to be named.
+/// The command that updates a sidecar, if its content can be read and has few enough paths to name.
 fn update_command(sidecar: &Path, settings: &Settings) -> Option<String> {
-    /// Paths of a command that somebody would type.
+    /// Most paths of a command that somebody would type.
     const MOST: usize = 3;
     let opened = Sidecar::open(sidecar, None, &settings.library).ok()?;
     let base = base_of(&opened, None).ok()?;
     let mut tops: Vec<&[u8]> = Vec::new();
     for entry in &opened.catalog().entries {
         let is_below = |top: &&[u8]| entry.path.strip_prefix(*top).is_some_and(|rest| rest.starts_with(b"/"));
-        // They are in the order of their bytes, and a name with a dot may stand between a folder and what is in it.
+        // Entries are in the order of their bytes, where a name with a dot may stand between a folder and its content.
         if !tops.iter().any(is_below) {
             tops.push(&entry.path);
         }
@@ -118,17 +118,17 @@ fn update_command(sidecar: &Path, settings: &Settings) -> Option<String> {
     Some(format!("fec protect --update {}{output}", named.join(" ")))
 }
 
-/// The signature of a sidecar, which stands in a file of its own.
+/// The signature of a sidecar, in its own file.
 struct Signing<'a> {
     args: &'a args::Protect,
     sidecar: &'a Path,
-    /// The file of the signature.
+    /// The path of the signature.
     place: PathBuf,
     key: Option<SecretKey>,
 }
 
 impl<'a> Signing<'a> {
-    /// Refuses, before any work, what would leave a signature that does not fit any more.
+    /// Refuses, before any work, a run that would leave a signature that no longer fits.
     fn new(args: &'a args::Protect, sidecar: &'a Path) -> Result<Signing<'a>> {
         let place = args.signature.clone().unwrap_or_else(|| signature_path(sidecar));
         if args.signature.is_some() && args.secret.sign.is_none() && args.signer.is_empty() {
@@ -145,7 +145,7 @@ impl<'a> Signing<'a> {
             return Err(misuse("write", &place, "it is the sidecar").help("choose another --signature"));
         }
         if key.is_some() && args.update && is_there && !args.force {
-            // It is replaced, and nothing else may be.
+            // The old signature is replaced, but no other kind of file.
             sign::check_file(&place)?;
             Signature::read(&place)?;
         }
@@ -161,7 +161,7 @@ impl<'a> Signing<'a> {
         self.key.as_ref().map(|key| Detached { key, path: &self.place, policy })
     }
 
-    /// Whose the sidecar has to be before an update: rot, or what somebody else made of it, is not signed.
+    /// The signer that the sidecar must have before an update: rot and forgeries must not be signed.
     fn trust_before(&self, root: Option<Digest>) -> Result<Option<Trust>> {
         let mut signers = self.args.signer.clone();
         if signers.is_empty() && root.is_none() {
@@ -191,7 +191,7 @@ impl<'a> Signing<'a> {
     }
 }
 
-/// The sidecar's path: beside what it protects, if that is one file or folder.
+/// The path of the sidecar: beside the protected path, if there is just one.
 fn output(args: &args::Protect, paths: &[PathBuf]) -> Result<PathBuf> {
     if let Some(output) = &args.output {
         return Ok(output.clone());
@@ -201,14 +201,14 @@ fn output(args: &args::Protect, paths: &[PathBuf]) -> Result<PathBuf> {
             .help("name the sidecar with -o"));
     };
     if path.file_name().is_none() {
-        // It has to be there for its name to be known.
+        // A path like `..` has a name only if it exists: otherwise this fails with the reason.
         std::fs::canonicalize(path).map_err(|e| Failure::io("read", path, e))?;
     }
     beside(path)
         .ok_or_else(|| Failure::usage("protect /: nothing lies beside it").help("name the sidecar with -o"))
 }
 
-/// What `protect` says at the end, as text and JSON.
+/// The final report of `protect`, as text and JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     schema_version: u32,
@@ -226,22 +226,22 @@ struct Report {
     data: usize,
     recovery: usize,
     sets: u32,
-    /// Devices, sockets and FIFOs, which hold nothing to protect.
+    /// Devices, sockets and FIFOs: they hold no content to protect.
     skipped: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     update: Option<Update>,
     seconds: f64,
 }
 
-/// Files that are listed before the rest is only counted.
+/// Most files that are listed. Further files are only counted.
 const LINES: usize = 50;
 
-/// What an update did.
+/// The outcome of an update.
 #[derive(Debug, Serialize)]
 struct Update {
     generation: u64,
     written: bool,
-    /// Why the sidecar was made anew.
+    /// The reason why the sidecar was made anew.
     anew: Option<String>,
     unchanged: u64,
     changed: u64,

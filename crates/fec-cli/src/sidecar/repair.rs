@@ -61,10 +61,10 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     Ok(exit)
 }
 
-/// Entries that are listed before the rest is only counted.
+/// Most entries that are listed. Further entries are only counted.
 const LINES: usize = 50;
 
-/// What `repair` says of a sidecar, as text and JSON.
+/// The final report of `repair` for a sidecar, as text and JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     schema_version: u32,
@@ -77,23 +77,23 @@ struct Report {
     /// Whether anything was written, or only would be.
     written: bool,
     mended: Vec<Entry>,
-    /// Changed by somebody, and left so.
+    /// Entries that somebody edited or moved, and that stay so.
     left: Vec<Entry>,
     failed: Vec<Entry>,
-    /// Entries, or parts of them, that the place cannot hold.
+    /// Entries, or attributes of entries, that the target's file system cannot hold.
     left_out: Vec<OutOf>,
     #[serde(skip)]
     is_denied: bool,
-    /// Those left that may as well be rotten.
+    /// Entries in `left` that may be rotten instead.
     unproved: u64,
     sidecar_mended: bool,
-    /// Why the sidecar was left as it is, although it is damaged.
+    /// The reason why a damaged sidecar was not mended.
     #[serde(skip_serializing_if = "Option::is_none")]
     sidecar_left: Option<String>,
     #[serde(skip)]
     sidecar_help: Option<&'static str>,
     written_bytes: u64,
-    /// The archive of what was written over, if anything was.
+    /// The archive of overwritten files, if any were overwritten.
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<String>,
     #[serde(skip)]
@@ -109,7 +109,7 @@ struct Entry {
     was: &'static str,
 }
 
-/// Something that the place cannot hold.
+/// An entry or attribute that the target's file system cannot hold.
 #[derive(Debug, Serialize)]
 struct OutOf {
     path: String,
@@ -181,7 +181,7 @@ impl Report {
         }
     }
 
-    /// What is not as it should be, in a line.
+    /// The entries that are not as they should be, counted in one line.
     fn verdict(&self) -> String {
         let would = if self.written { "" } else { "would be " };
         let counts = [

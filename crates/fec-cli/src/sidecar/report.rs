@@ -1,4 +1,4 @@
-//! What is told of files and their sidecar.
+//! Reports about protected files and their sidecar.
 
 use crate::details::Details;
 use crate::failure::NOT_ALLOWED;
@@ -15,16 +15,16 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 
-/// Ranges of a file that are listed as text.
+/// Most ranges of a file that the text lists.
 const RANGES: usize = 4;
 
-/// What `verify` says of a sidecar, as text and JSON.
+/// The final report of `verify` for a sidecar, as text and JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     schema_version: u32,
     command: &'static str,
     form: &'static str,
-    /// What was looked at.
+    /// The part that was examined: `all`, `quick`, `sidecar` or `part`.
     scope: &'static str,
     sidecar: String,
     pub(super) root: String,
@@ -35,19 +35,19 @@ pub(super) struct Report {
     mendable: bool,
     pub(super) entries: u64,
     files: Vec<Entry>,
-    /// Those of them that are edited for all that is proved, and may as well be rotten.
+    /// Entries in `files` that count as edited but may be rotten: nothing proves which.
     unproved: u64,
-    /// What of a command line proves the sidecar.
+    /// The options of the command line that prove the sidecar.
     #[serde(skip)]
     proof: String,
-    /// What is in the folders and is not protected.
+    /// Files in the protected folders that are not protected.
     unprotected: u64,
     #[serde(skip)]
     unprotected_first: String,
-    /// Recovery shards.
+    /// The number of recovery shards.
     recovery: u64,
     recovery_damaged: u64,
-    /// Intact, and elsewhere than they should be.
+    /// Recovery shards that are intact, but not where they should be.
     recovery_displaced: u64,
     sidecar_damage: Vec<String>,
     worst_set: WorstSet,
@@ -58,17 +58,17 @@ pub(super) struct Report {
     seconds: f64,
 }
 
-/// What was looked at, when not all was.
+/// The extent of an examination that did not cover everything.
 #[derive(Debug, Serialize)]
 struct Scrub {
     looked_at_bytes: u64,
-    /// Files of which all was looked at.
+    /// Files that were read completely.
     looked_at_files: u64,
-    /// Files that are due and are not among them. Without a state nothing is due.
+    /// Files that are due and were not read. Without a state file nothing is due.
     due_files: u64,
-    /// How long ago that was looked at that was not for the longest time; nothing if anything never was.
+    /// Seconds since the oldest of the last checks. `None` if something was never checked.
     oldest_seconds: Option<u64>,
-    /// Files that were damaged when they were looked at last, before this run.
+    /// Files that were damaged at their last check, before this run.
     damaged_before: u64,
     sidecar_was_damaged: bool,
 }
@@ -78,11 +78,11 @@ struct Scrub {
 struct WorstSet {
     used: u64,
     of: u64,
-    /// Bytes that could be lost more in one piece.
+    /// Further bytes that could be lost in one piece.
     one_piece_bytes: u64,
 }
 
-/// An entry that is not what it was.
+/// An entry that is not intact.
 #[derive(Debug, Serialize)]
 struct Entry {
     path: String,
@@ -91,7 +91,7 @@ struct Entry {
     damage: Vec<(u64, u64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
-    /// Where it is, if it was moved.
+    /// The new path of a moved entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved_to: Option<String>,
 }
@@ -178,7 +178,7 @@ impl Report {
         }
     }
 
-    /// The verdict and what to do, and below them the entries: a few, or all.
+    /// The verdict, the advice, and below them the entries: a few, or all.
     pub(super) fn describe(&self, examined: &Examined, is_all: bool) -> String {
         let mut out = String::new();
         out.push_str(&self.counts(examined));
@@ -221,7 +221,7 @@ impl Report {
         format!("{}: {}", self.sidecar, self.found(examined))
     }
 
-    /// What was found, in a line.
+    /// The findings in one line.
     pub(super) fn found(&self, examined: &Examined) -> String {
         let mut parts: Vec<String> = Vec::new();
         let counts = self.counts(examined).trim_end().to_owned();
@@ -238,7 +238,7 @@ impl Report {
         parts.join("; ")
     }
 
-    /// How many entries are what they were, and what the others are.
+    /// How many entries are intact, and how many are in each other state.
     fn counts(&self, examined: &Examined) -> String {
         let all = count(self.entries, "entry", "entries");
         match self.files.len() {
@@ -287,7 +287,7 @@ impl Report {
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
-        // With what proves it: without, what is not proved would be believed.
+        // The command in the advice carries the same proof. Without it, repair would believe what is not proved.
         let sidecar = quoted(Path::new(&self.sidecar)) + &self.proof;
         let denied = examined.denied().count();
         if denied > 0 {
@@ -349,7 +349,7 @@ impl Scrub {
     }
 }
 
-/// What is said of files that may be rotten, and may have been edited.
+/// The sentence about edited files that may be rotten instead.
 pub(super) fn unproved(count_of: u64) -> String {
     match count_of {
         0 => String::new(),
@@ -361,12 +361,12 @@ pub(super) fn unproved(count_of: u64) -> String {
     }
 }
 
-/// A number of things, in words.
+/// A number with its noun.
 pub(super) fn count(count: u64, one: &str, several: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }
 
-/// What is damaged of a file, in words.
+/// The damaged ranges of a file, as text.
 fn ranges(damage: &RangeList, state: &str) -> String {
     let list = damage.list();
     if list.is_empty() || state == "missing" {

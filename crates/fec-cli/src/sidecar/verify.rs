@@ -13,7 +13,7 @@ use fecfile::{Context, Error};
 use std::path::Path;
 use std::time::Instant;
 
-/// A sidecar that was looked at with what it protects.
+/// The result of examining a sidecar and the files it protects.
 pub(crate) struct Looked {
     report: Report,
     examined: Examined,
@@ -26,13 +26,13 @@ impl Looked {
         &self.report.root
     }
 
-    /// Entries, and how many of them are what they were.
+    /// The number of entries, and how many of them are intact.
     pub(crate) fn entries(&self) -> (usize, usize) {
         let all = self.report.entries as usize;
         (all, all.saturating_sub(self.examined.entries.len()))
     }
 
-    /// What was found, in a line, without the name of the sidecar.
+    /// The findings in one line, without the name of the sidecar.
     pub(crate) fn verdict(&self) -> String {
         self.report.found(&self.examined)
     }
@@ -46,7 +46,7 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     Ok(looked.exit)
 }
 
-/// Looks at a sidecar with this root, if one is wanted, and at what it protects, as far as was asked.
+/// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root.
 pub(crate) fn look(
     path: &Path,
     root: Option<Digest>,
@@ -89,7 +89,7 @@ pub(crate) fn look(
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let is_denied = examined.denied().next().is_some();
     let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
-        // An entry that may not be looked at may be damaged, or not.
+        // An entry that this user may not read may be intact or damaged.
         _ if is_denied => Exit::Io,
         (true, _) => Exit::Done,
         (false, true) => Exit::Mendable,

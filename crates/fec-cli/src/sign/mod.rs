@@ -1,4 +1,4 @@
-//! Signatures over roots: the keys that a command line names, and what is said of signatures.
+//! Signatures over roots: the keys that a command line names, and reports on signatures.
 
 pub(crate) mod args;
 
@@ -17,12 +17,12 @@ use serde::Serialize;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// Holds the passphrase of a secret key where nobody can be asked for it.
+/// The variable with the passphrase of a secret key, for runs that can ask nobody.
 pub(crate) const VARIABLE: &str = "FEC_SIGN_PASSPHRASE";
-/// Bytes of a file with a passphrase, at most.
+/// Most bytes of a passphrase file.
 const LONGEST_PASSPHRASE: usize = 4096;
 
-/// The secret key that the options name, if they name one; its passphrase is asked for.
+/// The secret key that the options name, if they name one. Asks for its passphrase.
 pub(crate) fn secret_key(secret: &Secret) -> Result<Option<SecretKey>> {
     let Some(path) = &secret.sign else { return Ok(None) };
     no_core_dumps();
@@ -58,7 +58,7 @@ pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<S
         .ok_or_else(|| misuse("read the passphrase", path, "it is not a single line of text"))
 }
 
-/// Whose signatures count, if anybody's do.
+/// The keys whose signatures count, if any were named.
 pub(crate) fn trust(trusted: &Trusted) -> Result<Option<Trust>> {
     if trusted.signer.is_empty() {
         return Ok(None);
@@ -68,7 +68,7 @@ pub(crate) fn trust(trusted: &Trusted) -> Result<Option<Trust>> {
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
 }
 
-/// The same for a sidecar, whose signature stands in a file beside it, if no other is named.
+/// Like [`trust`], but for a sidecar. Its signature is the file beside it, unless another is named.
 pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Option<Trust>> {
     if trusted.signer.is_empty() {
         return Ok(None);
@@ -79,7 +79,7 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
     }
     let detached = match Signature::read(&place) {
         Ok(signature) => vec![signature],
-        // The error says that there is none.
+        // A missing signature is reported later, as an unsigned root.
         Err(Error { kind: ErrorKind::Io(e), .. })
             if trusted.signature.is_none() && e.kind() == std::io::ErrorKind::NotFound =>
         {
@@ -90,8 +90,7 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
 }
 
-/// Refuses what stands in the place of a signature that nobody named, and is no file: somebody may have put a FIFO there, which
-/// would never end.
+/// Refuses a signature path that nobody named and that is no regular file: reading a FIFO there would never end.
 pub(crate) fn check_file(place: &Path) -> Result<()> {
     match place.metadata() {
         Ok(meta) if !meta.is_file() => Err(misuse("read the signature", place, "it is not a regular file")),
@@ -99,7 +98,7 @@ pub(crate) fn check_file(place: &Path) -> Result<()> {
     }
 }
 
-/// A signature that goes to a file of its own.
+/// A signature that goes to its own file.
 pub(crate) struct Detached<'a> {
     pub(crate) key: &'a SecretKey,
     pub(crate) path: &'a Path,
@@ -107,7 +106,7 @@ pub(crate) struct Detached<'a> {
 }
 
 impl Detached<'_> {
-    /// Refuses, before any work, a file that cannot be made.
+    /// Refuses a file that cannot be made, before any work.
     pub(crate) fn check(&self) -> Result<()> {
         check_absent(self.path, self.policy)?;
         Ok(check_folder(self.path)?)
@@ -118,7 +117,8 @@ impl Detached<'_> {
         self.put(&self.key.sign_root(root))
     }
 
-    /// Writes the signature over the root of a sidecar, with E of its metadata, if that is not sealed.
+    /// Writes the signature over the root of a sidecar. It also covers E of the metadata, if the metadata is not
+    /// sealed.
     pub(crate) fn write_sidecar(&self, root: &Digest, metadata: Option<&Digest>) -> Result<()> {
         self.put(&match metadata {
             Some(metadata) => self.key.sign_sidecar(root, metadata),
@@ -134,7 +134,7 @@ impl Detached<'_> {
     }
 }
 
-/// Who signed a root, in reports.
+/// The signer of a root, in reports.
 #[derive(Debug, Serialize)]
 pub(crate) struct SignedBy {
     key: String,
@@ -149,7 +149,7 @@ impl SignedBy {
     }
 
     pub(crate) fn describe(&self) -> String {
-        // E of a sidecar, which was compared, says nothing to people.
+        // E of a sidecar was compared before, and tells people nothing.
         let (comment, _) =
             self.trusted_comment.split_once(" fec sidecar 1 ").unwrap_or((&self.trusted_comment, ""));
         format!("signed by key {} ({})\n", self.key, show(comment))

@@ -1,4 +1,4 @@
-//! What a build says that has no stores.
+//! The commands on stores, in builds without stores: each one is refused.
 
 use crate::args::{Decode, Encode, Repair, Verify};
 use crate::failure::{Exit, Failure, Result};

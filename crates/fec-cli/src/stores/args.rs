@@ -27,7 +27,7 @@ pub(crate) struct Network {
 /// Where `encode` sends shards to.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
-// `encode` has another of this name, and clap names groups after them.
+// `encode` has another struct of this name, and clap names groups after structs.
 #[group(skip)]
 pub(crate) struct Send {
     /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what fails

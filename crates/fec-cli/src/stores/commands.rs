@@ -1,4 +1,4 @@
-//! The commands on stores, from arguments to the library and to what is printed.
+//! The commands on stores: from arguments to the library, and from results to reports.
 
 use super::args::Network;
 use super::report::{DecodeReport, RepairReport, SendReport, VerifyReport};
@@ -29,11 +29,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Objects that go up at the same time, unless another number is asked for.
+/// Objects that are sent at the same time, unless --uploads says otherwise.
 const UPLOADS: usize = 8;
-/// The most lines of a list of places.
+/// Most lines of a list of places.
 const MOST_LINES: usize = 1024;
-/// The most bytes of a list of places.
+/// Most bytes of a list of places.
 const LONGEST_LIST: usize = 4 << 20;
 
 /// Refuses -f without --root-file: objects in stores are never replaced.
@@ -45,7 +45,7 @@ pub(crate) fn check_send(args: &Encode) -> Result<()> {
     Ok(())
 }
 
-/// Sends the shards of `source`, which is called `name`, to the stores of --to; objects that are files have `permissions`.
+/// Sends the shards of `source` to the stores of --to. `name` is recorded; objects that are files get `permissions`.
 pub(crate) fn send(
     source: Source<'_>,
     (name, permissions): (&[u8], u32),
@@ -86,8 +86,8 @@ pub(crate) fn send(
     Ok(sent.class().map_or(Exit::Done, Exit::from))
 }
 
-/// Whether the file of --root-file may take a root: it is not there, may be replaced, or holds one, perhaps this very one. Then
-/// the same command may be run again.
+/// Checks that --root-file may take a root: it does not exist, may be replaced, or already holds a root. The last case
+/// lets a user repeat the same command.
 pub(crate) fn check_root_file(path: &Path, policy: Policy) -> Result<()> {
     let absent = check_absent(path, policy);
     match absent {
@@ -96,9 +96,9 @@ pub(crate) fn check_root_file(path: &Path, policy: Policy) -> Result<()> {
     }
 }
 
-/// The root that a file holds, and nothing else.
+/// The root in a file that holds nothing else.
 fn held_root(path: &Path) -> Option<Digest> {
-    /// A root, and the end of its line.
+    /// Enough bytes for a root and the end of its line.
     const MOST: u64 = 80;
     let mut text = Vec::new();
     let file =
@@ -107,7 +107,7 @@ fn held_root(path: &Path) -> Option<Digest> {
     parse_root(text.trim_ascii())
 }
 
-/// Writes --root-file; one that holds this very root is left as it is.
+/// Writes --root-file. A file that holds this very root stays as it is.
 fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
     if !is_special(path) && held_root(path).is_some_and(|held| hex(&held) == root) {
         return Ok(());
@@ -124,7 +124,7 @@ fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
     })
 }
 
-/// Restores what --root names from the stores of --from.
+/// Restores the encoding with the root --root from the stores of --from.
 pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
@@ -160,7 +160,7 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Looks what the stores of --from still have.
+/// Examines what the stores of --from still hold.
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
@@ -180,7 +180,7 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Makes anew what is lost.
+/// Makes lost shards and manifests anew.
 pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let mut all = targets(&args.stores.from)?;
@@ -191,7 +191,7 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     if let Some(target) = to.iter().find(|target| target.is_read_only()) {
         return Err(Failure::usage(format!("repair --to {}: this place is only for reading", target.name())));
     }
-    // What --to says of a domain counts.
+    // The domains of --to override those of --from.
     for target in &to {
         match all.iter_mut().find(|other| other.name() == target.name()) {
             Some(other) => *other = target.clone(),
@@ -223,7 +223,7 @@ fn root(root: Option<Digest>) -> Result<Digest> {
     root.ok_or_else(|| Failure::usage("--from needs --root: it is what proves that the right bytes come"))
 }
 
-/// The places that options name; at least one.
+/// The places that options name, at least one.
 fn targets(named: &[String]) -> Result<Vec<Store>> {
     let targets = targets_or_none(named)?;
     if targets.is_empty() {
@@ -232,7 +232,7 @@ fn targets(named: &[String]) -> Result<Vec<Store>> {
     Ok(targets)
 }
 
-/// The places that options name; `@FILE` is a list of them, a line each, with `#` before comments.
+/// The places that options name. `@FILE` is a list with one place per line and comments behind `#`.
 fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
     let mut targets = Vec::new();
     for name in named {
@@ -259,7 +259,7 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
 
 fn parse(name: &str) -> Result<Store> {
     Store::parse(name).map_err(|e| {
-        // What stands there may be a secret that does not belong there.
+        // The text may hold a misplaced secret.
         let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
             (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
             (true, None) => Failure::usage(e.to_string()),
@@ -282,7 +282,7 @@ fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Pla
     Places::open(targets, options, settings.library.sync).map_err(explain("open"))
 }
 
-/// Where the payload goes: -o, or the recorded name.
+/// The target of the payload: -o, or the recorded name.
 fn target(
     args: &Decode,
     output: Option<&Path>,
@@ -318,7 +318,7 @@ fn target(
     Ok(target)
 }
 
-/// From now on a signal ends the run in an orderly way, and soon, even if it waits for a pipe.
+/// Makes a signal end the run in an orderly way, and soon, even if the run waits for a pipe.
 fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
     let is_json = settings.json;
     interrupt::defer_briefly(move || {
@@ -338,7 +338,7 @@ fn interrupted(command: &str) -> Failure {
     }
 }
 
-/// An error in the words of the command line.
+/// Puts an error into the words of the command line.
 fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
     move |error| {
         let was_stopped = |cause: &StoresError| {
@@ -347,7 +347,7 @@ fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
         match &error.kind {
             ErrorKind::Stores(cause) if was_stopped(cause) && interrupt::interrupted() => {
                 if !interrupt::may_speak() {
-                    // Who does ends the process.
+                    // The thread that speaks also ends the process.
                     std::thread::sleep(Duration::from_secs(1));
                 }
                 interrupted(command)

@@ -1,4 +1,4 @@
-//! `--to` and `--from`: shards in stores. In a build without the feature `stores` they are refused.
+//! `--to` and `--from`: shards in stores. Builds without the feature `stores` refuse both.
 
 #[cfg(not(feature = "stores"))]
 mod absent;

@@ -1,4 +1,4 @@
-//! What the commands say of stores, as text and JSON.
+//! Reports of the commands on stores, as text and JSON.
 
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// The advice where a place does not let whoever asks.
+/// Advice if a place denies access.
 const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
 
-/// Lines of a list before the rest is only counted.
+/// Most lines of a list. Further lines are only counted.
 const LINES: usize = 20;
 
 /// An object that is not where it belongs.
 #[derive(Debug, Serialize)]
 struct Lacking {
-    /// `None`: it is the manifest.
+    /// `None` for the manifest.
     segment: Option<u32>,
     shard: Option<u32>,
     place: String,
@@ -50,7 +50,7 @@ impl Lacking {
     }
 }
 
-/// What may fail without loss, as a sentence.
+/// The losses that a payload survives, as a sentence.
 fn survives(what: &str, survival: &str) -> String {
     match survival {
         "nothing" => "nothing more may be lost".to_owned(),
@@ -66,7 +66,7 @@ fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
     }
 }
 
-/// What `encode --to` did.
+/// The outcome of `encode --to`.
 #[derive(Debug, Serialize)]
 pub(super) struct SendReport {
     schema_version: u32,
@@ -80,14 +80,14 @@ pub(super) struct SendReport {
     segments: usize,
     segment_roots: Vec<String>,
     targets: Vec<String>,
-    /// What may fail without loss, once nothing is missing.
+    /// The losses that the payload survives, once nothing is missing.
     survives: String,
-    /// Objects that were sent, and that were there already.
+    /// The number of objects that were sent, and that existed before.
     sent: u64,
     kept: u64,
     sent_bytes: u64,
     missing: Vec<Lacking>,
-    /// The fewest shards of any segment that arrived.
+    /// The fewest shards that arrived of any segment.
     weakest: u32,
     threads: usize,
     seconds: f64,
@@ -157,7 +157,7 @@ impl SendReport {
     }
 }
 
-/// What `decode --from` restored.
+/// The outcome of `decode --from`.
 #[derive(Debug, Serialize)]
 pub(super) struct DecodeReport {
     schema_version: u32,
@@ -165,9 +165,9 @@ pub(super) struct DecodeReport {
     root: String,
     output: String,
     payload_bytes: u64,
-    /// The payload is ciphertext.
+    /// Whether the payload is ciphertext.
     sealed: bool,
-    /// Of a sealed payload: bytes that were opened, and written.
+    /// Bytes that were opened and written, if the payload is sealed.
     opened_bytes: Option<u64>,
     segments: u64,
     fetched_bytes: u64,
@@ -234,13 +234,13 @@ struct Segment {
     intact: usize,
     missing: Vec<u32>,
     damaged: Vec<(u32, String)>,
-    /// So many shards more than are needed; fewer, if it is negative.
+    /// Intact shards beyond the number needed. Negative if shards are lacking.
     margin: i64,
     survives: String,
     held: BTreeMap<String, usize>,
 }
 
-/// What `verify --from` found.
+/// The result of `verify --from`.
 #[derive(Debug, Serialize)]
 pub(super) struct VerifyReport {
     schema_version: u32,
@@ -249,9 +249,9 @@ pub(super) struct VerifyReport {
     payload_bytes: u64,
     k: usize,
     m: usize,
-    /// Whether every byte was looked at.
+    /// Whether every byte was read.
     deep: bool,
-    /// Whether there are enough intact shards of each segment.
+    /// Whether every segment has enough intact shards.
     enough: bool,
     margin: i64,
     manifests: Vec<String>,
@@ -382,19 +382,19 @@ struct Made {
     place: String,
 }
 
-/// What `repair --from` did.
+/// The outcome of `repair --from`.
 #[derive(Debug, Serialize)]
 pub(super) struct RepairReport {
     schema_version: u32,
     command: &'static str,
     root: String,
-    /// Whether it was done, or only told.
+    /// Whether the work was done, or only reported.
     written: bool,
     made: Vec<Made>,
     /// Damaged copies of shards that are intact elsewhere.
     removed: Vec<Made>,
     manifests: Vec<String>,
-    /// Segments that lack something and have enough, with their margins.
+    /// Segments that lack something but have enough shards, with their margins.
     postponed: Vec<(u32, i64)>,
     missing: Vec<Lacking>,
     trouble: Vec<String>,
@@ -435,7 +435,7 @@ impl RepairReport {
         }
     }
 
-    /// In few lines why something is left to do: what could not be put, by place, and the rest.
+    /// The reasons why something is left to do, in few lines: failed writes by place, and the rest.
     pub(super) fn lines(&self, missing: Vec<String>) -> Vec<String> {
         let mut lines: Vec<String> =
             missing.into_iter().map(|line| format!("did not arrive at {line}")).collect();

@@ -16,7 +16,7 @@ const MOST_LATENCY: u64 = 3_600_000;
 /// Most seconds of --max-age: a day.
 const MOST_AGE: u32 = 86_400;
 
-/// How often statistics are printed.
+/// Interval between statistics.
 const STATS: Duration = Duration::from_secs(1);
 
 /// What `encode --stream` takes.
@@ -24,7 +24,7 @@ const STATS: Duration = Duration::from_secs(1);
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
-    // A group: clap does not ask for an option that another one excludes, and would ignore what requires it.
+    // A group, because clap does not ask for an option that another option excludes, and would ignore what requires it.
     #[arg(long, group = "live", conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"])]
     pub(crate) stream: bool,
     /// Repair packets for source packets
@@ -117,7 +117,7 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// The first option that only a stream has, if one was given: for inputs that turn out to be none.
+    /// The first stream option that was given, for inputs that turn out to be no stream.
     pub(crate) fn only_for_streams(&self) -> Option<&'static str> {
         let given = [
             (self.stream, "--stream"),
@@ -141,7 +141,8 @@ impl Receive {
         self.stream || self.key_file.is_some()
     }
 
-    /// `is_live`: it comes from a network, and somebody may watch what comes out; `key`: what opens packets.
+    /// `is_live`: the stream comes from a network, and somebody may watch the output. `key`: the key that opens
+    /// packets.
     pub(super) fn options(&self, is_network: bool, is_live: bool, key: Option<StreamKey>) -> ReceiveOptions {
         let milliseconds = |ms: u32| Duration::from_millis(ms.into());
         ReceiveOptions {
@@ -170,7 +171,7 @@ impl Receive {
 }
 
 impl Send {
-    /// `payload`: what stands for `auto`; `sealing`: what seals packets.
+    /// `payload`: the value of `auto`. `sealing`: the key and cipher of packets.
     pub(super) fn options(&self, payload: u16, is_network: bool, sealing: Option<Sealing>) -> SendOptions {
         SendOptions {
             latency: match self.latency {
@@ -190,7 +191,7 @@ impl Send {
         }
     }
 
-    /// That of the way with this number.
+    /// The network interface of the way with this number.
     pub(super) fn interface(&self, nth: usize) -> Interface {
         let name = if self.interface.len() > 1 { self.interface.get(nth) } else { self.interface.first() };
         Interface { name: name.cloned(), hops: self.ttl }
@@ -221,7 +222,7 @@ impl From<Kind> for Profile {
     }
 }
 
-/// For how long packets are protected; `None`: for a window.
+/// How long packets stay protected. `None`: for a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Latency(pub(super) Option<Duration>);
 
@@ -233,7 +234,7 @@ fn latency(text: &str) -> Result<Latency, String> {
     }
 }
 
-/// The most that a packet's time may differ, in seconds; `None`: anything.
+/// Most seconds that the time of a packet may differ. `None`: any number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaxAge(pub(super) Option<u32>);
 
@@ -275,7 +276,7 @@ pub(crate) enum Stats {
     Json,
 }
 
-/// Payload bytes of a packet; `None`: what passes.
+/// Payload bytes of a packet. `None`: as many as pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet(pub(crate) Option<u16>);
 
@@ -287,7 +288,7 @@ pub(crate) fn packet(text: &str) -> Result<Packet, String> {
     }
 }
 
-/// `1/6`: one repair packet for six source packets.
+/// `1/6` is one repair packet for six source packets.
 pub(crate) fn ratio(text: &str) -> Result<Ratio, String> {
     let parsed = text.split_once('/').and_then(|(repair, source)| {
         let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));

@@ -1,11 +1,11 @@
-//! What to do about an error of a live stream, in the options of the command line.
+//! Advice for errors of live streams, in terms of the command's options.
 
 use fec_core::format::packet::PacketError;
 use fec_core::window::SettingsError;
 use fecfile::live::{LiveError, Refusal};
 use fecfile::names::show;
 
-/// The line that helps.
+/// The advice for an error.
 pub(crate) fn help(error: &LiveError) -> Option<String> {
     let fixed = match error {
         LiveError::Settings(cause) => of_settings(cause),
@@ -62,7 +62,7 @@ pub(crate) fn help(error: &LiveError) -> Option<String> {
     Some(fixed.to_owned())
 }
 
-/// The line that helps with settings that no stream can have.
+/// The advice for settings that no stream can have.
 pub(crate) fn of_settings(cause: &SettingsError) -> &'static str {
     match cause {
         SettingsError::Memory { .. } => {

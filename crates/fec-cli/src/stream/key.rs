@@ -6,7 +6,7 @@ use crate::secrecy::no_core_dumps;
 use fecfile::live::key::StreamKey;
 use std::path::Path;
 
-/// The key that the options name, if they name one, for a new stream or for one that comes.
+/// The key that the options name, if they name one. `is_new`: for a stream to send, not for one to receive.
 pub(super) fn key(file: Option<&Path>, is_passphrase: bool, is_new: bool) -> Result<Option<StreamKey>> {
     if file.is_some() || is_passphrase {
         no_core_dumps();

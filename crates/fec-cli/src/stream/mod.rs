@@ -1,4 +1,4 @@
-//! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and what is printed of them.
+//! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and from results to reports.
 
 pub(crate) mod args;
 pub(crate) mod help;
@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Sends what `encode --stream` names.
+/// Sends the stream that the arguments of `encode --stream` describe.
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
@@ -52,7 +52,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let context = Context { settings: settings.library, progress: &bars };
     let place = Place::Path(args.input().to_path_buf());
     if !matches!(&destination, PacketDestination::Bytes(output) if output.is_file()) {
-        // Whoever receives is told the end. A file would hold a part of the input, and does not appear.
+        // The receiver is told of the end. An output file would hold only a part of the input, and does not appear.
         interrupt::defer();
     }
     let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json };
@@ -62,7 +62,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
 }
 
-/// The ways that -o names, if it names any.
+/// The ways that -o names, if any.
 fn ways(args: &Encode) -> Result<Vec<Way>> {
     let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
     let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
@@ -78,7 +78,7 @@ fn ways(args: &Encode) -> Result<Vec<Way>> {
     Ok(ways)
 }
 
-/// What stands for `--packet auto`.
+/// The payload bytes of a packet for `--packet auto`.
 fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
     match args.live.packet.0 {
         None if !ways.is_empty() => Ok(payload_for(ways, is_sealed)?),
@@ -86,7 +86,7 @@ fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
     }
 }
 
-/// Tells what happens while a stream is sent.
+/// Prints what happens while a stream is sent.
 struct Teller<'a> {
     output: &'a str,
     is_quiet: bool,
@@ -105,7 +105,7 @@ impl SendWatcher for Teller<'_> {
     }
 }
 
-/// An error in the words of the command line, where the form is chosen by an option.
+/// Puts an error of the form into the words of the command line, where an option chose the form.
 fn as_option(error: Error) -> Error {
     match &error.kind {
         ErrorKind::Live(LiveError::Settings(_) | LiveError::Push(_)) => {
@@ -123,7 +123,7 @@ fn open(path: &Path) -> Result<File> {
     open_input(path)
 }
 
-/// Opens what -o names, and tells what to call it.
+/// Opens the destination that -o names. Also returns its name for reports.
 fn destination(
     args: &Encode,
     ways: Vec<Way>,
@@ -149,7 +149,7 @@ fn address(path: &Path) -> Result<Address> {
     })
 }
 
-/// Opens where bytes go as they come.
+/// Opens an output for bytes in order.
 fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
     match target {
         Target::File(path) => Ok(Output::file(FileOut::create(path, policy)?)),
@@ -161,7 +161,7 @@ fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
     }
 }
 
-/// Receives the live stream in the bytes of a file or pipe, of which `head` was read before.
+/// Receives the live stream in a file or pipe. `head` holds the bytes that were read before.
 pub(crate) fn receive_bytes(
     path: &Path,
     head: Vec<u8>,
@@ -182,7 +182,7 @@ pub(crate) fn receive_udp(path: &Path, target: &Target, args: &Decode, settings:
     received(source, &name, target, args, settings)
 }
 
-/// Receives what a source, called `input`, gives, and prints what became of it.
+/// Receives the stream of a source and prints the outcome. `input` names the source in reports.
 fn received(
     source: PacketSource,
     input: &str,
@@ -199,7 +199,7 @@ fn received(
     if key.is_none() && args.live.max_age.is_some() {
         return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
     }
-    // In a file nobody waits for what comes next.
+    // Nobody waits for the next bytes of a file.
     let is_live = is_network && !target.is_file();
     let options = args.live.options(is_network, is_live, key);
     let output = output(target, settings.policy(args.force))?;
@@ -220,12 +220,12 @@ fn received(
     Ok(exit)
 }
 
-/// Prints what happens meanwhile.
+/// Prints what happens while a stream is received.
 struct Printer<'a> {
     input: &'a str,
     stats: Option<Stats>,
     is_quiet: bool,
-    /// Seconds and bytes of the line before.
+    /// The seconds and bytes of the previous line.
     told: (f64, u64),
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a stream: at its end, as text and JSON from one struct, and while it is received.
+//! Reports on streams: while one is received as text or JSON lines, and at its end from one struct.
 
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
@@ -12,10 +12,10 @@ use fecfile::names::{counted, show};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Gaps that are told in words.
+/// Most gaps that the text lists.
 const LINES: usize = 10;
 
-/// What `encode --stream` did.
+/// The outcome of `encode --stream`.
 #[derive(Debug, Serialize)]
 pub(super) struct SentReport {
     schema_version: u32,
@@ -37,13 +37,13 @@ pub(super) struct SentReport {
     marks: u64,
     /// Bytes of all packets, without frames and network headers.
     sent_bytes: u64,
-    /// What packets are sealed by.
+    /// The cipher that seals packets, if any.
     cipher: Option<&'static str>,
     /// Packets that --impair lost on purpose.
     impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     unsent: u64,
-    /// How often the network said that nobody receives there, and that there is no way there.
+    /// How often the network answered that nobody receives there, or that there is no route.
     refused: u64,
     unreachable: u64,
     backend: &'static str,
@@ -129,7 +129,7 @@ impl SentReport {
     }
 }
 
-/// Where a receiver listens, as a line of JSON.
+/// The address of a listening receiver, as a line of JSON.
 pub(super) fn listening(address: &str) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -139,21 +139,21 @@ pub(super) fn listening(address: &str) -> String {
     serde_json::to_string(&Line { event: "listening", address }).unwrap_or_default()
 }
 
-/// How good a link is.
+/// The quality of a link.
 #[derive(Debug, Serialize)]
 struct Link {
-    /// Shares of source packets that did not come, and that were not mended.
+    /// The share of source packets that did not arrive, and the share that was not mended either.
     loss_before: f64,
     loss_after: f64,
-    /// Source packets in a row that did not come: the longest burst, and nine of ten.
+    /// Bursts of source packets that did not arrive: the longest, and the length that nine of ten do not exceed.
     longest_burst: u64,
     usual_burst: u64,
-    /// How long payloads waited for packets before them, or to be mended.
+    /// How long payloads waited for earlier packets, or to be mended.
     delay_p50_ms: f64,
     delay_p99_ms: f64,
     /// The longest burst that would be mended now.
     margin_packets: Option<u64>,
-    /// What would have mended what was lost.
+    /// The option that would have mended the losses.
     advice: Option<String>,
 }
 
@@ -175,7 +175,7 @@ impl Link {
     }
 }
 
-/// Advice as an option of `encode`.
+/// The advice as an option of `encode`.
 fn option(advice: Advice) -> String {
     match advice {
         Advice::Window(packets) => format!("--window {packets}"),
@@ -200,7 +200,7 @@ fn milliseconds(delay: Duration) -> String {
     if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") }
 }
 
-/// Running statistics as a line of JSON; `mbps`: of the payload that came out since the line before.
+/// Running statistics as a line of JSON. `mbps` is the payload rate since the previous line.
 pub(super) fn line(received: &Received, mbps: f64) -> String {
     #[derive(Serialize)]
     struct Line {
@@ -244,7 +244,7 @@ pub(super) fn line(received: &Received, mbps: f64) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
-/// A stream that is over, as a line of JSON.
+/// The end of a stream, as a line of JSON.
 pub(super) fn over_line(received: &Received) -> String {
     #[derive(Serialize)]
     struct Line {
@@ -268,7 +268,7 @@ pub(super) fn over_line(received: &Received) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
-/// A stream that is over, in words.
+/// The end of a stream, in words.
 pub(super) fn over(input: &str, received: &Received) -> String {
     let id = received.parameters.map_or_else(String::new, |p| format!(" {:016x}", p.stream_id));
     let how = match (received.is_whole(), received.ended) {
@@ -282,7 +282,7 @@ pub(super) fn over(input: &str, received: &Received) -> String {
     )
 }
 
-/// Running statistics in words; `mbps`: of the payload that came out since the line before.
+/// Running statistics in words. `mbps` is the payload rate since the previous line.
 pub(super) fn text(received: &Received, mbps: f64) -> String {
     let quality = &received.quality;
     let mut out = format!(
@@ -310,7 +310,7 @@ struct Gap {
     count: u64,
 }
 
-/// What `decode` made of a stream.
+/// The outcome of `decode` for a stream.
 #[derive(Debug, Serialize)]
 pub(super) struct ReceivedReport {
     schema_version: u32,
@@ -320,26 +320,26 @@ pub(super) struct ReceivedReport {
     output: String,
     /// Whether everything that was sent came out, and nothing else came in.
     whole: bool,
-    /// Whether the sender's end was seen.
+    /// Whether the sender's end mark was seen.
     ended: bool,
     stream_id: Option<String>,
     profile: Option<&'static str>,
     window: Option<u32>,
     block: Option<u16>,
     packet: Option<u16>,
-    /// The packet that the stream is received from; what was sent before it is not known.
+    /// The packet at which reception began. Earlier packets are unknown.
     joined_at: Option<u64>,
     payload_bytes: u64,
     /// Packets that came out.
     packets: u64,
-    /// Of those, the ones that were lost and rebuilt.
+    /// Packets that were lost and came out because they were rebuilt.
     rebuilt: u64,
     /// Packets that are lost for good.
     lost: u64,
     #[serde(flatten)]
     link: Link,
     gaps: Vec<Gap>,
-    /// Gaps; the list above has 1000 at most.
+    /// The number of gaps. `gaps` lists at most 1000.
     gap_count: u64,
     /// Packets of this stream that arrived, of any kind.
     arrived: u64,
@@ -358,19 +358,20 @@ pub(super) struct ReceivedReport {
     mismatched: u64,
     /// Packets of streams that were over before this one.
     after_end: u64,
-    /// Streams that were followed before this one, of which the rest is not told here.
+    /// Streams that were followed before this one. The rest of this report leaves them out.
     streams_before: u64,
     not_whole_before: u64,
     /// Packets of a version, type or size that this build does not accept.
     refused: u64,
     refusal: Option<String>,
-    /// Packets that were forged or sealed with another key, that were not sealed, and that were sealed too long ago.
+    /// Packets that were forged or sealed with another key, packets that were not sealed, and packets sealed too long
+    /// ago.
     forged: u64,
     unsealed: u64,
     stale: u64,
     /// Pieces of a byte stream that were no frames.
     broken_frames: u64,
-    /// Packets that the kernel had no room for.
+    /// Packets that the kernel dropped for lack of room.
     kernel_drops: Option<u64>,
     backend: &'static str,
     seconds: f64,
@@ -481,7 +482,7 @@ impl ReceivedReport {
         out
     }
 
-    /// How good the link was, if it was not perfect.
+    /// Describes the quality of the link, if it was not perfect.
     fn describe_link(&self, quality: &Quality, out: &mut String) {
         if quality.longest_burst() == 0 {
             return;
@@ -500,7 +501,7 @@ impl ReceivedReport {
         }
     }
 
-    /// What is missing of a stream that is not whole.
+    /// Describes what a stream lacks that is not whole.
     fn describe_loss(&self, received: &Received, out: &mut String) {
         out.push_str(&format!("fec: decode {}: the stream is not whole\n", input_name(&self.input)));
         if self.conflicts + self.mismatched > 0 {

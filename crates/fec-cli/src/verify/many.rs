@@ -23,9 +23,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Bytes of a line of a list: a root, and a path of which every byte is escaped.
+/// Most bytes of a list line: a root, and a path with every byte escaped.
 const LONGEST_LINE: u64 = 1 + 64 + 2 + 2 * 4096 + 1;
-/// Wrong lines of a list that are told one by one.
+/// Most wrong lines of a list that are reported one by one.
 const MOST_WRONG: u64 = 10;
 const MADE_BY: &str = "fec encode FILE FILE ... prints such lines";
 
@@ -41,7 +41,7 @@ struct Report<'a> {
     seconds: f64,
 }
 
-/// Looks at each encoding that lies in the places that were named.
+/// Examines each encoding in the named places.
 pub(super) fn surveyed(
     survey: &Survey,
     args: &args::Verify,
@@ -59,11 +59,11 @@ pub(super) fn surveyed(
     }
     let mut checks = Checks { args, settings, rows: Vec::new() };
     if !survey.sidecars.is_empty() && checks.together(survey)? {
-        // Shards of several lie together, and those of all but one are strays.
+        // Shards of several encodings lie together, and all but one encoding are strays.
     } else {
         for place in &survey.encodings {
             let input = Input::of_paths(&place.paths);
-            // Of an encoding of which one shard is left, too little is left.
+            // A single shard file counts as an encoding that has lost the others, not as one shard to check.
             let input = if place.form == Form::Shards { input.map(Input::as_several) } else { input };
             checks.check(&place.name, input, place.root)?;
         }
@@ -77,12 +77,12 @@ pub(super) fn surveyed(
     checks.finish(started)
 }
 
-/// A file that was named, and in which nothing was found.
+/// The failure for a named file in which nothing was found.
 fn not_encoded() -> Failure {
     Failure::new(Exit::Lost, "no shard or record was found in it")
 }
 
-/// Looks at each encoding of a list of roots.
+/// Examines each encoding of a list of roots.
 pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     if is_dash(list) {
@@ -138,13 +138,13 @@ struct Checks<'a> {
     rows: Vec<Row>,
 }
 
-/// Whether a sidecar stands there that can be looked at without a key.
+/// Whether a path is a sidecar that can be examined without a key.
 fn is_sidecar(path: &Path) -> bool {
     path.is_file() && Sidecar::starts(path).unwrap_or(false)
 }
 
 impl Checks<'_> {
-    /// Looks at shards of several encodings as if they were named alone; returns whether one of them is the only one that can be
+    /// Examines shards of several encodings as if they were named alone. Returns whether exactly one encoding can be
     /// restored.
     fn together(&mut self, survey: &Survey) -> Result<bool> {
         let places = &survey.encodings;
@@ -156,7 +156,7 @@ impl Checks<'_> {
         self.add(row).map(|()| true)
     }
 
-    /// Looks at a sidecar and what it protects; without a key, a sealed one is a container.
+    /// Examines a sidecar and the files it protects. Without a key, a sealed one counts as a container.
     fn sidecar(&mut self, path: &Path, root: Option<Digest>) -> Result<()> {
         if Sidecar::is_sealed(path).unwrap_or(false) {
             return self.check(&show(path), Input::of_paths(&[path.to_path_buf()]), root);
@@ -185,7 +185,7 @@ impl Checks<'_> {
         Ok(Row::new(name.to_owned(), &verified, exit(&verified, &asked)))
     }
 
-    /// Tells it at once: more may take long.
+    /// Prints the row at once: later ones may take long.
     fn add(&mut self, row: Row) -> Result<()> {
         if !self.settings.quiet && !self.settings.json && self.args.format == VerifyFormat::Text {
             print_line(&row.describe())?;

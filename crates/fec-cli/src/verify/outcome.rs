@@ -1,4 +1,4 @@
-//! Which encoding is looked at, and what is found there as an exit code.
+//! Chooses the encoding to examine, and turns the findings into an exit code.
 
 use super::report::Asked;
 use crate::failure::Exit;
@@ -9,7 +9,7 @@ use fecfile::report::{Deep, Verified};
 use fecfile::sign::Trust;
 use fecfile::{Context, Input};
 
-/// The encoding with this root, or the one that is signed, or the only one.
+/// Finds the encoding with this root, or the signed one, or the only one.
 pub(super) fn find(
     input: &Input,
     root: Option<Digest>,
@@ -22,7 +22,7 @@ pub(super) fn find(
     }
 }
 
-/// What was found, by what was asked.
+/// The exit code for the findings, which depends on the question.
 pub(super) fn exit(verified: &Verified, asked: &Asked) -> Exit {
     if let Some(need) = asked.need {
         let has_enough = verified.least() >= need && !verified.is_seal_lost();
@@ -34,7 +34,7 @@ pub(super) fn exit(verified: &Verified, asked: &Asked) -> Exit {
         _ if asked.files && verified.is_given_intact() => Exit::Done,
         (Some(true), is_intact) if verified.deep != Deep::Failed => {
             if !is_intact && !verified.leftovers.denied.is_empty() {
-                // A file that may not be read may be intact.
+                // A file that this user may not read may be intact.
                 Exit::Io
             } else if is_intact {
                 Exit::Done

@@ -1,4 +1,4 @@
-//! What `verify` says, as text and JSON from one struct.
+//! The report of `verify`, as text and JSON from one struct.
 
 use crate::details::Details;
 use crate::failure::NOT_ALLOWED;
@@ -14,7 +14,7 @@ use fecfile::sign::KeyId;
 use serde::Serialize;
 use std::time::Duration;
 
-/// The state of one shard over all sets.
+/// The state of a shard over all sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
@@ -23,14 +23,14 @@ pub(super) enum State {
     Missing,
 }
 
-/// What `--deep` found.
+/// The result of `--deep`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Deep {
     NotAsked,
-    /// Every set is one codeword, padding and all.
+    /// Every set is one codeword, including its padding.
     Proved,
-    /// Not every set could be decoded.
+    /// A set could not be decoded.
     Failed,
 }
 
@@ -40,10 +40,10 @@ pub(super) struct Shard {
     pub(super) state: State,
     /// The files that claim this shard.
     pub(super) files: Vec<String>,
-    /// Sets in which it is intact.
+    /// The number of sets in which the shard is intact.
     pub(super) intact_sets: u64,
     pub(super) sets: u64,
-    /// What is damaged, in which file.
+    /// The damage in each file.
     pub(super) damage: Vec<FileDamage>,
 }
 
@@ -92,17 +92,17 @@ impl From<&report::ShardReport> for Shard {
     }
 }
 
-/// What was asked.
+/// The question that the options ask.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked {
     pub(super) root_was_given: bool,
-    /// With a key: whether all of a sealed payload opened with it.
+    /// Whether all of a sealed payload opened with the key, if one was given.
     pub(super) opens: Option<bool>,
-    /// Whether the shard files that were named are right, not whether the payload can be restored.
+    /// Whether the question is if the named shard files are right, not if the payload can be restored.
     pub(super) files: bool,
-    /// Whether so many intact shards are there of every set.
+    /// The number of intact shards that each set has to have.
     pub(super) need: Option<u32>,
-    /// What decode would be allowed with the same options.
+    /// Most bytes of memory that decode may use with the same options.
     pub(super) most_memory: u64,
 }
 
@@ -113,40 +113,42 @@ pub(super) struct Report {
     form: &'static str,
     root: Option<String>,
     root_was_given: bool,
-    /// Who signed the root, if that was asked for.
+    /// The signer of the root, if the options ask for one.
     signed_by: Option<SignedBy>,
-    /// The keys of the signatures that are there, of whatever they are; they are checked only as `signed_by`.
+    /// The keys named by all signatures that are here, whatever they sign. Only `signed_by` was checked.
     signatures: Vec<String>,
     k: usize,
     m: usize,
     payload_bytes: Option<u64>,
     recorded_name: Option<String>,
-    /// What the encoder says of the payload; the root binds it.
+    /// Digests of the payload, as the encoder recorded them. The root binds them.
     recorded_sha256: Option<String>,
     recorded_blake3: Option<String>,
     meta_lost: bool,
     sealed: bool,
-    /// What is sealed is a sidecar.
+    /// Whether the sealed payload is a sidecar.
     sealed_sidecar: bool,
-    /// With a key: every chunk opened with it.
+    /// Whether every chunk opened with the key, if one was given.
     opens: Option<bool>,
-    /// Shards that there is anything of.
+    /// The number of shards of which at least a part is here.
     given: usize,
-    /// The question is whether the shard files that were named are right, not whether the payload can be restored.
+    /// Whether the question is if the named shard files are right, not if the payload can be restored.
     #[serde(skip)]
     files: bool,
-    /// Shards of every set that were asked for, and whether so many are intact.
+    /// The number of intact shards that each set has to have, and whether each set has them.
     need: Option<u32>,
     enough: Option<bool>,
     #[serde(skip)]
     least: u32,
-    /// Absent when one shard alone was asked about.
+    /// Absent if the question was about a single shard.
     restorable: Option<bool>,
-    /// Bytes that decode takes for a set, where that is more than it is allowed with the same options.
+    /// Bytes that decode takes for a set, if the same options do not allow that much.
     needs_memory: Option<u64>,
-    /// Shards that may still be lost, wherever: the least over all sets, and of a sealed payload never all that have its seal.
+    /// Shards that may still be lost anywhere: the least over all sets. A sealed payload also keeps a shard with its
+    /// seal.
     may_still_lose: Option<u32>,
-    /// Of a sealed payload: places in which a copy of its seal is intact. Without one, nobody can open it.
+    /// The number of places with an intact copy of the seal, if the payload is sealed. Without a copy, nobody can open
+    /// it.
     seal_places: Option<u32>,
     deep: Deep,
     intact: usize,
@@ -214,7 +216,7 @@ impl Report {
         }
     }
 
-    /// The verdict, and below it what was found: a few lines, or all.
+    /// The verdict, and below it the findings: a few lines, or all.
     pub(super) fn describe(&self, leftovers: &Leftovers, is_all: bool) -> String {
         let mut out = String::new();
         match self.files {
@@ -254,7 +256,7 @@ impl Report {
         details
     }
 
-    /// The verdict in a line, where it is about something else than the whole encoding.
+    /// The verdict in one line, if the question is not about the whole encoding.
     pub(super) fn verdict(&self) -> Option<String> {
         let mut out = String::new();
         match (self.need, self.files) {
@@ -292,13 +294,13 @@ impl Report {
         });
     }
 
-    /// Whether the seal may be lost sooner than the payload.
+    /// Whether the seal can be lost sooner than the payload.
     fn is_seal_weakest(&self) -> bool {
         let spare = self.least.saturating_sub(self.k as u32);
         self.seal_places.is_some_and(|places| places.saturating_sub(1) < spare)
     }
 
-    /// For shard files that were named.
+    /// Describes shard files that were named.
     fn describe_given(&self, out: &mut String) {
         let how = match (self.damaged, self.given) {
             (0, 1) => "intact".to_owned(),
@@ -333,7 +335,7 @@ impl Report {
         }
     }
 
-    /// For one shard file against a root.
+    /// Describes a single shard file that was checked against a root.
     pub(super) fn describe_one(&self, path: &str, is_all: bool) -> String {
         let mut out = String::new();
         let Some(shard) = self.shards.first() else { return out };
@@ -387,7 +389,7 @@ impl Report {
             None => out.push_str("no --root given: consistent, but not proven to be your original\n"),
         }
         if self.signed_by.is_none() && !self.signatures.is_empty() {
-            /// Keys that are named.
+            /// Most keys that are named.
             const KEYS: usize = 5;
             let few = self.signatures.iter().take(KEYS).cloned().collect::<Vec<_>>().join(", ");
             let more = self.signatures.len().saturating_sub(KEYS);
@@ -400,9 +402,9 @@ impl Report {
 }
 
 impl Shard {
-    /// What is damaged of it, in each of its files.
+    /// The damage of the shard, one line for each damage in each file.
     fn describe(&self) -> Vec<String> {
-        /// Ranges of one damage before the rest is only counted.
+        /// Most ranges of one damage that are listed. Further ranges are only counted.
         const RANGES: usize = 5;
         if self.state == State::Damaged && self.damage.is_empty() {
             let (index, intact, sets) = (self.index, self.intact_sets, self.sets);
@@ -422,9 +424,9 @@ impl Shard {
     }
 }
 
-/// 0-3, 7, 9-12: all, or the first few.
+/// Numbers as spans, like 0-3, 7, 9-12: all, or the first few.
 fn spans(numbers: &[u32], is_all: bool) -> String {
-    /// Spans that fit a line.
+    /// Most spans: as many as fit a line.
     const FEW: usize = 12;
     let mut out: Vec<(u32, u32)> = Vec::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! One line for each of several encodings, as text, and as a table in Markdown for the summary of a job.
+//! A line for each of several encodings, as text, or as a Markdown table for the summary of a job.
 
 use crate::failure::{Exit, Failure};
 use crate::sidecar::verify::Looked;
@@ -6,25 +6,25 @@ use fecfile::names::{counted, hex};
 use fecfile::report::{ShardState, Verified};
 use serde::Serialize;
 
-/// What became of an encoding.
+/// The state of an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Intact,
     Damaged,
     Lost,
-    /// It could not be looked at, or is not what was asked for.
+    /// The encoding could not be examined, or is not the one that was asked for.
     Failed,
 }
 
-/// An encoding, and what was found of it.
+/// An encoding and its findings.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     path: String,
     form: &'static str,
     pub(super) state: State,
     root: Option<String>,
-    /// Of a sidecar: what was found, in words, and its entries, of which some are intact.
+    /// The findings in words, the number of entries, and how many are intact: for sidecars only.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,9 +35,9 @@ pub(super) struct Row {
     damaged: usize,
     missing: usize,
     may_still_lose: Option<u32>,
-    /// Of a sealed payload: places in which a copy of its seal is intact.
+    /// The number of places with an intact copy of the seal, if the payload is sealed.
     seal_places: Option<u32>,
-    /// Why it could not be looked at.
+    /// The reason why the encoding could not be examined.
     error: Option<String>,
     exit_code: u8,
     #[serde(skip)]
@@ -95,7 +95,7 @@ impl Row {
         }
     }
 
-    /// A sidecar, and what it protects.
+    /// A row for a sidecar and the files it protects.
     pub(super) fn of_sidecar(path: String, looked: &Looked) -> Row {
         let state = match looked.exit {
             Exit::Done => State::Intact,
@@ -112,7 +112,7 @@ impl Row {
     }
 
     pub(super) fn failed(path: String, failure: &Failure) -> Row {
-        // The first line is the reason; the others list what is there.
+        // The first line is the reason. The other lines list what is there.
         let error = failure.message.lines().next().map(str::to_owned);
         Row { error, ..Row::bare(path, "unknown", State::Failed, failure.exit) }
     }
@@ -154,7 +154,7 @@ impl Row {
     }
 }
 
-/// How many there are of each state.
+/// The number of encodings in each state.
 pub(super) fn summary(rows: &[Row]) -> String {
     let count = |state| rows.iter().filter(|row| row.state == state).count();
     let states = [
@@ -180,7 +180,7 @@ pub(super) fn summary(rows: &[Row]) -> String {
     format!("{what}: {}", named.join(", "))
 }
 
-/// A table in Markdown.
+/// The rows as a Markdown table.
 pub(super) fn markdown(rows: &[Row]) -> String {
     let mut out = "| encoding | state | intact | damaged | missing | may still be lost | root |\n|---|---|--:|--:|--:|--:|---|\n"
         .to_owned();
@@ -212,7 +212,7 @@ pub(super) fn markdown(rows: &[Row]) -> String {
     out
 }
 
-/// Text in a cell: what Markdown or HTML would read is escaped.
+/// Text for a table cell. Characters with a meaning in Markdown or HTML are escaped.
 fn cell(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -7,7 +7,7 @@ use fec_core::format::shard_file;
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::{Tree, ceil_log2};
 
-/// A geometry block, any numbers.
+/// A geometry block with any numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     pub(crate) version: u8,
@@ -47,7 +47,7 @@ impl Block {
 /// The bytes of every shard: `rows[set][index]`.
 pub(crate) type Rows = Vec<Vec<Vec<u8>>>;
 
-/// Encodes as an honest encoder does.
+/// Encodes like an honest encoder.
 pub(crate) fn honest_rows(payload: &[u8], k: usize, m: usize, shard_len: usize, sets: usize) -> Rows {
     let code = Code::new(k, m).expect("a code");
     let plan = Plan::encode(code, Backend::best());
@@ -72,7 +72,7 @@ fn hash_of(block: &Block) -> HashKind {
 
 /// The trees over all shards of a group.
 struct Forest {
-    /// Of each set that over its originals, and that over its recovery shards.
+    /// For each set, the tree over its originals and the tree over its recovery shards.
     sets: Vec<[Tree; 2]>,
     top: Tree,
 }
@@ -99,7 +99,7 @@ fn forest(pg: &Block, rows: &Rows) -> Forest {
 }
 
 impl Forest {
-    /// GR of the group that follows `before`.
+    /// The root GR of the group that follows `before`.
     fn root(&self, pg: &Block, before: &Digest) -> Digest {
         let hash = hash_of(pg);
         hash.node(Tag::Group, &self.top.root(), &hash.node(Tag::Link, &pg.bytes(), before))
@@ -127,12 +127,12 @@ fn seal(bytes: &mut [u8]) {
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Meta with a name, unchecked.
+/// Meta with an unchecked name.
 pub(crate) fn meta(name: &[u8]) -> Vec<u8> {
     [&[2u8], &(name.len() as u16).to_le_bytes()[..], name].concat()
 }
 
-/// Shard files over any rows; the root covers exactly these bytes. `pg` is the block in their headers.
+/// Shard files over any rows. The root covers exactly these bytes. `pg` is the block in their headers.
 pub(crate) fn shard_files(pg: &Block, rows: &Rows, meta: &[u8]) -> (Digest, Vec<Vec<u8>>) {
     let forest = forest(pg, rows);
     let meta_hash = hash_of(pg).digest(meta);
@@ -160,7 +160,7 @@ pub(crate) fn shard_files(pg: &Block, rows: &Rows, meta: &[u8]) -> (Digest, Vec<
     (root, (0..rows[0].len()).map(file).collect())
 }
 
-/// A record of any numbers with a checksum that fits.
+/// A record with any numbers and a matching checksum.
 pub(crate) fn record(
     pg: &Block,
     root: &Digest,
@@ -184,7 +184,7 @@ pub(crate) fn record(
     out
 }
 
-/// The first original of a group of which nothing else exists: a record that is proved, by made-up siblings.
+/// The first original of a group without other records: made-up siblings prove it.
 pub(crate) fn lone_record(pg: &Block, before: &Digest) -> Vec<u8> {
     let hash = hash_of(pg);
     let body = vec![0; pg.shard_len as usize];
@@ -204,7 +204,7 @@ pub(crate) fn lone_record(pg: &Block, before: &Digest) -> Vec<u8> {
     record(pg, &root, before, 0, 0, &used, &body)
 }
 
-/// An index header of any numbers with a checksum that fits.
+/// An index header with any numbers and a matching checksum.
 pub(crate) fn index_header(p: &Block, root: &Digest, meta: &[u8], body_len: u64) -> Vec<u8> {
     let mut out = vec![0u8; 128];
     out[..8].copy_from_slice(&INDEX_MAGIC);
@@ -217,7 +217,7 @@ pub(crate) fn index_header(p: &Block, root: &Digest, meta: &[u8], body_len: u64)
     out
 }
 
-/// A meta frame around any bytes, with a checksum and a hash that fit.
+/// A meta frame around any bytes, with a matching checksum and hash.
 pub(crate) fn meta_frame(p: &Block, meta: &[u8]) -> Vec<u8> {
     let mut out = vec![0u8; 128];
     out[..8].copy_from_slice(&META_MAGIC);
@@ -230,7 +230,7 @@ pub(crate) fn meta_frame(p: &Block, meta: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A container in its parts.
+/// The parts of a container.
 pub(crate) struct Container {
     pub(crate) root: Digest,
     /// The meta frame, if there is meta.
@@ -246,7 +246,7 @@ impl Container {
     }
 }
 
-/// A container over any rows: for each group its Pg and shards.
+/// A container over any rows: the Pg and the shards of each group.
 pub(crate) fn container(p: &Block, groups: &[(Block, Rows)], meta: &[u8]) -> Container {
     let mut root = hash_of(p).digest(meta);
     let (mut records, mut trees) = (Vec::new(), Vec::new());

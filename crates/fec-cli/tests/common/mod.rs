@@ -1,4 +1,4 @@
-//! What the tests of the binary share: running it, payloads, scratch folders.
+//! Helpers for tests of the binary: runs, payloads, scratch folders.
 #![allow(dead_code)] // Each test file uses its own part.
 
 pub(crate) mod forge;
@@ -13,8 +13,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// The binary under test: the one that cargo built, or the words of FEC_UNDER_TEST, perhaps an emulator with a binary
-/// of another architecture.
+/// The binary under test: the one that cargo built, or the words of FEC_UNDER_TEST, such as an emulator with a binary
+/// for another architecture.
 pub(crate) fn fec() -> Command {
     heed_signals();
     let words = std::env::var("FEC_UNDER_TEST").unwrap_or_default();
@@ -46,13 +46,13 @@ pub(crate) fn signals() -> [Signal; 10] {
     ]
 }
 
-/// `fec` heeds no signal that was ignored when it was started, and a test may have been started so: a shell without job
-/// control ignores SIGINT and SIGQUIT for what stands before a `&`, and `nohup` SIGHUP. A handler here, which does
-/// nothing, is none in what is started.
+/// Installs handlers for ignored signals. `fec` keeps ignoring signals that its parent ignored, and a test may have
+/// such a parent: a shell without job control ignores SIGINT and SIGQUIT for commands before a `&`, and `nohup` ignores
+/// SIGHUP. A handler that does nothing here resets to the default action in child processes.
 fn heed_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where this cannot be read, tests have to be started in the foreground.
+        // If /proc cannot be read, tests have to be started in the foreground.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
         let ignored = u64::from_str_radix(mask.trim(), 16).expect("a mask");
@@ -86,19 +86,19 @@ pub(crate) fn pipe<S: AsRef<OsStr>>(
     let mut stdin = child.stdin.take().expect("it is piped");
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // A reader that stops early is for the test to judge.
+            // The test judges whether a reader may stop early.
             let _ = stdin.write_all(input);
         });
         child.wait_with_output().expect("fec ends")
     })
 }
 
-/// The exit code, with what was printed when it is not there.
+/// The exit code. If a signal ended the run, panics with its output.
 pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("ended by a signal: {output:?}"))
 }
 
-/// Asserts an exit code and shows what was printed otherwise.
+/// Asserts an exit code, and shows the output otherwise.
 #[track_caller]
 pub(crate) fn expect(output: &Output, exit: i32) {
     assert_eq!(code(output), exit, "{}\n{}", text(&output.stdout), text(&output.stderr));
@@ -135,7 +135,7 @@ pub(crate) fn scratch(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) 
     (folder, path)
 }
 
-/// Everything in a folder, by name.
+/// The names of all entries of a folder, sorted.
 pub(crate) fn listing(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .expect("a folder")
@@ -150,7 +150,7 @@ pub(crate) fn shard_files(folder: &Path) -> Vec<PathBuf> {
     listing(folder).into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// Flips one bit of a file, where it stands.
+/// Flips one bit of a file in place.
 pub(crate) fn flip(path: &Path, at: usize) {
     let file = std::fs::File::options().read(true).write(true).open(path).expect("the file is there");
     let mut byte = [0];
@@ -158,14 +158,14 @@ pub(crate) fn flip(path: &Path, at: usize) {
     file.write_all_at(&[byte[0] ^ 1], at as u64).expect("the file can be written");
 }
 
-/// Waits for `child` at most `limit`, feeding `input` to its standard input; kills it then and returns `None`.
+/// Feeds `input` to `child` and waits for it. After `limit`, kills it and returns `None`.
 pub(crate) fn finish(mut child: Child, input: &[u8], limit: Duration) -> Option<Output> {
     let deadline = Instant::now() + limit;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
         if let Some(mut stdin) = stdin {
             scope.spawn(move || {
-                // A reader that stops early is for the test to judge.
+                // The test judges whether a reader may stop early.
                 let _ = stdin.write_all(input);
             });
         }
@@ -197,15 +197,15 @@ fn all_of(stream: Option<impl Read>) -> Vec<u8> {
     bytes
 }
 
-/// A working folder for one test, with a folder of its own for temporary files.
+/// A working folder for one test, with a separate folder for temporary files.
 pub(crate) struct Arena {
-    /// Where `fec` runs.
+    /// The folder in which `fec` runs.
     pub(crate) work: PathBuf,
     tmp: PathBuf,
     _root: tempfile::TempDir,
 }
 
-/// What no run may take longer than.
+/// No run may take longer.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 impl Arena {
@@ -217,7 +217,7 @@ impl Arena {
         Arena { work, tmp, _root: root }
     }
 
-    /// The user's state.
+    /// The folder of the user's state.
     pub(crate) fn user_state(&self) -> PathBuf {
         self.work.with_file_name("state")
     }
@@ -262,7 +262,7 @@ impl Arena {
         command.spawn().expect("fec starts")
     }
 
-    /// Runs `fec` with `input` in a pipe; panics in the process or a hang fail the test.
+    /// Runs `fec` with `input` in a pipe. A panic in the process or a hang fails the test.
     #[track_caller]
     pub(crate) fn pipe<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Output {
         let output = finish(self.spawn(args), input, LIMIT).expect("fec ends in time");
@@ -284,13 +284,13 @@ impl Arena {
         output
     }
 
-    /// Runs `fec`, which must end with this code, say why, and change nothing in the folder.
+    /// Runs `fec`, which must end with this code, give a reason, and change nothing in the folder.
     #[track_caller]
     pub(crate) fn refuses<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, exit: i32) -> String {
         self.refuses_pipe(args, b"", exit)
     }
 
-    /// [`Arena::refuses`] with a pipe.
+    /// Like [`Arena::refuses`], with a pipe.
     #[track_caller]
     pub(crate) fn refuses_pipe<S: AsRef<OsStr>>(
         &self,
@@ -308,7 +308,7 @@ impl Arena {
         said
     }
 
-    /// Every file below the work folder, with its bytes.
+    /// All files below the work folder, with their bytes.
     pub(crate) fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut out = Vec::new();
         collect(&self.work, &mut out);
@@ -316,7 +316,7 @@ impl Arena {
         out
     }
 
-    /// Asserts that the folder is as it was, and that no temporary file was left.
+    /// Asserts that the folder is unchanged and that no temporary file was left.
     #[track_caller]
     pub(crate) fn unchanged(&self, before: &[(PathBuf, Vec<u8>)]) {
         let after = self.state();
@@ -326,7 +326,7 @@ impl Arena {
         self.nothing_temporary();
     }
 
-    /// Asserts that no temporary file is there.
+    /// Asserts that no temporary file is left.
     #[track_caller]
     pub(crate) fn nothing_temporary(&self) {
         assert_eq!(listing(&self.tmp), Vec::<String>::new(), "temporary files are left");
@@ -334,13 +334,13 @@ impl Arena {
         assert_eq!(left, Vec::<String>::new(), "temporary files are left");
     }
 
-    /// Waits until a temporary output is there.
+    /// Waits until a temporary output exists.
     pub(crate) fn wait_for_temporary(&self) {
         wait_until(|| listing(&self.work).iter().any(|n| n.starts_with(".fec-")));
     }
 }
 
-/// Waits until something is true, at most [`LIMIT`].
+/// Waits until a condition holds, at most [`LIMIT`].
 #[track_caller]
 pub(crate) fn wait_until(mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;

@@ -1,10 +1,10 @@
-//! What is read has a bound, what is written stays below its folder, and -j is obeyed.
+//! Reads are bounded, writes stay below their folder, and -j is obeyed.
 
 use crate::common::{Arena, finish, listing, make_fifo, payload, text};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Kilobytes of address space: enough for every bounded read, and too few for one without a bound.
+/// Kilobytes of address space: enough for bounded reads, too few for an unbounded one.
 const ROOM: &str = "1500000";
 const SOON: Duration = Duration::from_secs(20);
 
@@ -19,7 +19,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// Runs `fec` with little memory, and with what `sh` does on its standard input.
+/// Runs `fec` with little memory, and with the output of an `sh` command on standard input.
 fn little(arena: &Arena, input: &str, args: &[&str]) -> Child {
     let fec = arena.fec(args);
     let words: Vec<String> = [fec.get_program()]
@@ -33,7 +33,7 @@ fn little(arena: &Arena, input: &str, args: &[&str]) -> Child {
     command.spawn().expect("a shell")
 }
 
-/// Wherever a file with a list, keys or a root is named, what never ends is an error, soon and in bounded memory.
+/// Endless input is an error wherever a file with a list, keys or a root is named: soon, and in bounded memory.
 #[test]
 fn what_never_ends_is_refused() {
     let arena = arena();
@@ -113,7 +113,7 @@ fn lists_and_keys_come_through_pipes() {
     run("fec encode a -q --crowded --to @<(sleep 0.2; echo p)");
 }
 
-/// What stands before `{}` is a folder that nothing listed gets out of.
+/// No listed name leads out of the folder in front of `{}`.
 #[test]
 fn a_listed_name_does_not_leave_the_folder_of_outputs() {
     let arena = Arena::new();
@@ -146,7 +146,7 @@ fn a_listed_name_does_not_leave_the_folder_of_outputs() {
     assert!(!arena.path("in/evil.fec").exists() && !arena.path("evil.fec").exists());
 }
 
-/// Threads that a run has at most at the same time.
+/// The most threads that a run has at the same time.
 fn threads(arena: &Arena, args: &[&str]) -> usize {
     let mut child = arena.spawn(args);
     let tasks = format!("/proc/{}/task", child.id());
@@ -159,7 +159,7 @@ fn threads(arena: &Arena, args: &[&str]) -> usize {
     most
 }
 
-/// With -j 1 one thread computes, and another one waits for signals.
+/// With -j 1 one thread computes, and another waits for signals.
 #[test]
 fn one_thread_is_one_thread() {
     let arena = Arena::new();

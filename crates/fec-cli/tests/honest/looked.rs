@@ -1,10 +1,10 @@
-//! What is named is looked at, or refused.
+//! Every named path is examined or refused.
 
 use crate::common::{Arena, flip, payload, text};
 use serde_json::Value;
 use std::fs;
 
-/// `n`: a container, shard files, and two sidecars with what they protect.
+/// A folder `n` with a container, shard files, and two sidecars with the files they protect.
 fn arena() -> Arena {
     let arena = Arena::new();
     for (name, seed) in [("n/y", 1), ("n/x", 2)] {
@@ -24,7 +24,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// Beyond repair.
+/// Damages the photos beyond repair.
 fn lose_photos(arena: &Arena) {
     (0..3).for_each(|nth| fs::remove_file(arena.path(format!("n/photos/{nth}"))).unwrap());
 }
@@ -33,7 +33,7 @@ fn told(arena: &Arena, args: &[&str], exit: i32) -> String {
     text(&arena.expect([&["verify"], args].concat(), exit).stdout)
 }
 
-/// However a sidecar is named, the damage that it finds is found.
+/// Verify finds the damage of a sidecar's files however the sidecar is named.
 #[test]
 fn sidecars_are_checked_beside_encodings() {
     let arena = arena();
@@ -72,7 +72,7 @@ fn sidecars_are_checked_beside_encodings() {
     assert_eq!((&row["entries"], &row["intact"]), (&9.into(), &6.into()));
 }
 
-/// The gravest code is that of the run, whichever it is of.
+/// The gravest exit code is the run's, whether it comes from an encoding or a sidecar.
 #[test]
 fn damage_of_an_encoding_counts_beside_a_sidecar() {
     let arena = arena();
@@ -83,7 +83,7 @@ fn damage_of_an_encoding_counts_beside_a_sidecar() {
     assert!(told(&arena, &["n/notes.fecp", "n/y.shards"], 3).contains("n/y.shards: lost"));
 }
 
-/// A folder in which one sidecar lies is that sidecar.
+/// A folder that holds a single sidecar is examined like that sidecar.
 #[test]
 fn a_sidecar_alone_in_a_folder_is_told_as_by_itself() {
     let arena = Arena::new();
@@ -97,7 +97,8 @@ fn a_sidecar_alone_in_a_folder_is_told_as_by_itself() {
     assert_ne!(arena.run(["verify", "f"]).status.code(), Some(0));
 }
 
-/// Whoever names a folder means the sidecar beside it: one that lies in it by chance does not stand for it.
+/// Naming a folder includes the sidecar beside it. A sidecar that happens to lie in the folder does not replace that
+/// one.
 #[test]
 fn the_sidecar_beside_a_folder_is_checked_with_it() {
     let arena = Arena::new();
@@ -117,7 +118,7 @@ fn the_sidecar_beside_a_folder_is_checked_with_it() {
     assert!(told(&arena, &["d"], 3).contains("2 missing"));
 }
 
-/// What is asked of sidecars is done of several, or refused.
+/// An option for sidecars applies to each of several sidecars, or is refused.
 #[test]
 fn options_of_sidecars_go_with_several() {
     let arena = arena();
@@ -136,7 +137,7 @@ fn options_of_sidecars_go_with_several() {
     }
 }
 
-/// With a root, what has it is looked at; a file that is named and can be nothing of it is refused.
+/// With a root, verify examines whatever has it. A named file that cannot belong to it is refused.
 #[test]
 fn a_root_chooses_among_sidecars_and_encodings() {
     let arena = arena();
@@ -160,7 +161,7 @@ fn a_root_chooses_among_sidecars_and_encodings() {
     assert!(told(&arena, &["--roots", "roots"], 5).contains("n/photos.fecp: failed"));
 }
 
-/// A file that is named with others, and stands alone, would not be looked at.
+/// A file that has to be named alone is refused among others, because it would be ignored.
 #[test]
 fn a_file_of_another_kind_is_not_passed_over() {
     let arena = arena();
@@ -170,7 +171,7 @@ fn a_file_of_another_kind_is_not_passed_over() {
         let said = arena.refuses([command, "n/y.shards", other], 2);
         assert!(said.lines().any(|line| line.trim() == says), "{said}");
     }
-    // To restore what any k shards hold, whatever lies among them is a stray.
+    // Decode restores from any k shards: other files among them are strays.
     for stray in ["n/photos.fecp", "n/x.fec"] {
         arena.expect(["decode", "n/y.shards", stray, "-o", "out", "-f", "-q"], 0);
     }
@@ -181,7 +182,7 @@ fn a_file_of_another_kind_is_not_passed_over() {
     assert!(root.contains("notes.fecp"), "{root}");
 }
 
-/// A sidecar that cannot be read was not looked at.
+/// An unreadable sidecar counts as not examined.
 #[test]
 fn what_cannot_be_opened_is_told() {
     let arena = arena();
@@ -220,13 +221,13 @@ fn wrong_use_is_told_from_loss() {
     let said = arena.refuses(["manifest", "n/x.fec"], 2);
     assert!(said.contains("it is shard files or a container") && !said.contains("remove"), "{said}");
     arena.expect(["verify", "n/x.fec"], 0);
-    // Of one that is protected the sidecar is named.
+    // If a named file is protected, the message names its sidecar.
     arena.expect(["protect", "README.md", "-q"], 0);
     for command in ["verify", "repair"] {
         let said = arena.refuses([command, "README.md"], 3);
         assert!(said.contains(&format!("fec {command} README.md.fecp")), "{said}");
     }
-    // What was one of ours by its name, and is no more.
+    // These files may have been encodings, but nothing of one is left.
     for (name, bytes) in
         [("gone.fec", vec![0; 5000]), ("gone.fecp", vec![0; 5000]), ("rot", payload(3, 5000))]
     {

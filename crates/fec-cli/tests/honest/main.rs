@@ -1,5 +1,5 @@
-//! What a run tells is what was done: exit code 0 means that all that was named was looked at, another one has a reason that is
-//! said, no secret is repeated, and no name plays tricks with a terminal.
+//! A run reports the truth. Exit code 0 means that everything named was examined, and any other code comes with a
+//! reason. No secret is repeated, and no name plays tricks with a terminal.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! No secret is repeated, wherever on a command line it stands.
+//! No secret is repeated, wherever it stands on a command line.
 
 use crate::common::{Arena, fec, payload, text};
 
@@ -27,7 +27,7 @@ fn options(arena: &Arena, command: &str) -> Vec<String> {
     options.map(|(name, _)| format!("--{name}")).filter(|name| !name.contains(' ')).collect()
 }
 
-/// What no output may hold of a secret.
+/// Parts of a secret that no output may contain.
 fn parts(secret: &str) -> [String; 2] {
     let secret = secret.trim_end_matches("\n-----END OPENSSH PRIVATE KEY-----");
     let half = secret.len() / 2;
@@ -45,7 +45,7 @@ fn is_not_repeated(arena: &Arena, args: &[&str], secret: &str) {
     }
 }
 
-/// The texts of secrets, in every option of every command, in its forms.
+/// Each option of each command gets each kind of secret, with `=` and as a separate word.
 #[test]
 fn no_option_repeats_a_secret() {
     let arena = arena();
@@ -66,7 +66,8 @@ fn no_option_repeats_a_secret() {
         let options = options(&arena, command);
         assert!(options.len() > 3, "{command}: {options:?}");
         for option in options {
-            // What writes a file of that name says which; the others refuse it, or do not find it.
+            // An option that writes a file of that name reports the name. Other options refuse the secret, or do not
+            // find it.
             let writes =
                 ["--output", "--root-file", "--undo", "--state", "--spool", "--dir", "--exclude", "--to"];
             if writes.contains(&option.as_str()) {
@@ -82,7 +83,7 @@ fn no_option_repeats_a_secret() {
     }
 }
 
-/// As a path, behind an option that takes none, or as a command.
+/// Secrets as paths, behind an option without a value, and as commands.
 #[test]
 fn no_path_repeats_a_secret() {
     let arena = arena();
@@ -156,7 +157,7 @@ fn no_address_repeats_a_password() {
     }
 }
 
-/// What is no secret is still told.
+/// Values that are no secrets are still named.
 #[test]
 fn names_that_are_wrong_are_told() {
     let arena = arena();

@@ -1,4 +1,4 @@
-//! A run that does not end with 0 says why, also where it was told to be quiet: in a line on standard error.
+//! A run that does not end with 0 gives a reason on standard error, in one line with -q.
 
 use crate::common::{Arena, flip, payload, text};
 use std::fs;
@@ -18,7 +18,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// Lines that stand on standard error.
+/// The lines on standard error.
 fn said(arena: &Arena, args: &[&str], exit: i32) -> String {
     let output = arena.expect([args, &["-q"]].concat(), exit);
     let said = text(&output.stderr);
@@ -53,7 +53,7 @@ fn every_exit_code_has_a_reason_that_is_said() {
     ] {
         said(&arena, args, exit);
     }
-    // Repaired, and then edited.
+    // The damage is repaired, and then a file is edited.
     arena.expect(["repair", "d.fecp", "-q"], 0);
     std::thread::sleep(std::time::Duration::from_millis(50));
     arena.write("d/2", b"edited");
@@ -74,7 +74,7 @@ fn every_exit_code_has_a_reason_that_is_said() {
     said(&arena, &["decode", "cut.fec", "-o", "other"], 3);
 }
 
-/// Of stores too.
+/// The rule holds for stores too.
 #[test]
 fn what_stores_have_lost_is_said() {
     let arena = arena();

@@ -1,4 +1,5 @@
-//! What a terminal would obey is shown, wherever it comes from: names in sidecars, lists, options. Programs get it as it is.
+//! Control characters are escaped on a terminal, wherever they come from: names in sidecars, lists, options. Programs
+//! get them unchanged.
 
 use crate::common::{Arena, text};
 use serde_json::Value;
@@ -6,10 +7,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
 
-/// A name with ESC, BEL, CSI as one character of C1, DEL, and a turn of direction.
+/// A name with ESC, BEL, CSI as a single C1 character, DEL, and a change of text direction.
 const NAME: &str = "a\x1b[2J\x1b]0;evil\x07\u{9b}31m\x7f\u{202e}gpj.exe";
 
-/// Runs `fec` with all three streams on a terminal, and tells what the terminal got.
+/// Runs `fec` with all three streams on a terminal. Returns what the terminal got.
 fn on_terminal(arena: &Arena, args: &[&OsStr]) -> Output {
     let mut fec = arena.fec(args);
     fec.args(["--progress", "never"]);
@@ -21,7 +22,7 @@ fn on_terminal(arena: &Arena, args: &[&OsStr]) -> Output {
     script.stdin(Stdio::null()).env("COLUMNS", "500").output().expect("script, of util-linux")
 }
 
-/// Whether nothing in it can be obeyed; a terminal itself adds carriage returns.
+/// Asserts that no control character is in the output. The terminal itself adds carriage returns.
 #[track_caller]
 fn is_harmless(output: &[u8]) {
     let said = text(output);
@@ -43,7 +44,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// `b3sum --check` and `sha256sum --check` read it from a pipe; people read it on a terminal.
+/// `b3sum --check` and `sha256sum --check` read a manifest from a pipe. People read it on a terminal.
 #[test]
 fn a_manifest_is_raw_in_a_pipe_and_shown_on_a_terminal() {
     let arena = arena();
@@ -70,7 +71,7 @@ fn a_manifest_is_raw_in_a_pipe_and_shown_on_a_terminal() {
     assert!(checked.expect("sha256sum").status.success());
 }
 
-/// With --json there is an object, not lines.
+/// With --json the output is an object, not lines.
 #[test]
 fn a_manifest_is_an_object_with_json() {
     let arena = arena();
@@ -88,7 +89,7 @@ fn a_manifest_is_an_object_with_json() {
     assert_eq!(serde_json::from_slice::<Value>(&failed.stdout).expect("JSON")["exit_code"], 4);
 }
 
-/// Reports, errors, and what is printed back of options and lists.
+/// Reports, errors, and messages that repeat options and lists contain no control characters.
 #[test]
 fn nothing_that_is_said_is_obeyed() {
     let arena = arena();

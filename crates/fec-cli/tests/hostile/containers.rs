@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// A container that holds a container, in which every record of the outer one can be damaged.
+/// A container inside a container. Every record of the outer one can be damaged.
 struct Nested {
     inner: Vec<u8>,
     inner_root: String,
     outer: Vec<u8>,
     outer_root: String,
-    /// Where the outer records start, in order.
+    /// Offsets of the outer records, in order.
     records: Vec<usize>,
-    /// Where the outer index starts.
+    /// Offset of the outer index.
     index: usize,
 }
 
@@ -23,7 +23,7 @@ fn nested(arena: &Arena, inner_payload: usize, outer: &[&str]) -> Nested {
     let (inner, outer) = (arena.read("inner.fec"), arena.read("outer.fec"));
     fs::remove_file(arena.path("payload")).unwrap();
     fs::remove_file(arena.path("inner.fec")).unwrap();
-    // The outer stream's Pg and GR tell its records from those of the inner one.
+    // Pg and GR of the outer stream tell its records from the inner ones.
     let starts: Vec<usize> =
         (0..outer.len() - 128).filter(|at| outer[*at..].starts_with(b"\x89fecR\r\n\x1a")).collect();
     let is_own = |at: &usize| outer[at + 36..at + 40] == outer[36..40];
@@ -45,15 +45,15 @@ fn container_inside_a_container() {
     let piped = arena.pipe(["decode", "-"], &nest.outer);
     expect(&piped, 0);
     assert!(piped.stdout == nest.inner);
-    // With the root of the inner one nothing hides its records. Those that no outer header cuts are there, and too few.
+    // With the inner root nothing hides the inner records, but too few of them are not cut by outer headers.
     arena.refuses(["decode", "outer.fec", "-o", "out2", "--root", &nest.inner_root], 3);
 }
 
-/// The headers of outer records are damaged, so that the scanner looks inside them and finds records of
-/// the inner container: the outer one is restored all the same.
+/// The headers of outer records are damaged, so the scanner looks inside them and finds records of the inner container.
+/// The outer one must be restored all the same.
 #[test]
 fn inner_records_surface_from_damaged_outer_ones() {
-    // One set in one group, and many sets in several groups.
+    // The first shape has one set in one group, the second many sets in several groups.
     let shapes = [
         &["-k", "4", "-m", "4", "--set-size", "1M"][..],
         &["-k", "4", "-m", "4", "--set-size", "16K", "--group-size", "3"],
@@ -64,7 +64,7 @@ fn inner_records_surface_from_damaged_outer_ones() {
         let mut random = Random::new(16);
         for round in 0..24 {
             let mut damaged = nest.outer.clone();
-            // The first record always; of all others some, by shard index: at most 4 of 8.
+            // The first record is always damaged, the others at random by shard index: at most 4 of 8.
             for (nth, at) in nest.records.iter().enumerate() {
                 let index = nest.outer[at + 20];
                 let hit = nth == 0 || (round > 0 && index < 4 && random.chance(20 * (round % 6)));
@@ -72,12 +72,12 @@ fn inner_records_surface_from_damaged_outer_ones() {
                     damaged[at + 40] ^= 1;
                 }
             }
-            // Without the index, too.
+            // Odd rounds damage the index too.
             if round % 2 == 1 {
                 damaged.truncate(nest.index + if round % 4 == 1 { 0 } else { 100 });
             }
             arena.write("outer.fec", &damaged);
-            // When enough of the inner one comes to light to restore it too, the root must choose.
+            // If enough of the inner container surfaces to restore it too, the root must choose.
             let output = arena.run(["decode", "outer.fec", "-o", "out"]);
             let is_there = arena.path("out").exists();
             assert_eq!(common::code(&output), if is_there { 0 } else { 2 }, "{}", text(&output.stderr));
@@ -87,7 +87,7 @@ fn inner_records_surface_from_damaged_outer_ones() {
             let piped = arena.pipe(["decode", "-", "--root", &nest.outer_root], &damaged);
             expect(&piped, 0);
             assert!(piped.stdout == nest.inner, "round {round}");
-            // A pipe has no way back. It never takes the inner payload for the answer.
+            // A pipe cannot be rewound. The inner payload is never taken for the answer.
             let piped = arena.pipe(["decode", "-", "-o", "piped", "-f"], &damaged);
             let restored = arena.path("piped").exists();
             assert_eq!(restored, piped.status.code() == Some(0));
@@ -99,8 +99,8 @@ fn inner_records_surface_from_damaged_outer_ones() {
     }
 }
 
-/// All records of one outer shard index are damaged, and the whole inner container stands in them: both can be restored, and
-/// only the root can choose.
+/// All records of one outer shard index are damaged, and they hold the whole inner container. Both containers can be
+/// restored, and only the root can choose.
 #[test]
 fn whole_inner_container_surfaces() {
     let arena = Arena::new();
@@ -124,7 +124,7 @@ fn whole_inner_container_surfaces() {
     }
 }
 
-/// A Pg that makes every false record as long as it can be.
+/// A Pg that makes every false record as long as possible.
 fn long_pg(shard_len: u32) -> Block {
     Block { form: 2, k: 1, m: 0, shard_len, sets: 1, payload: shard_len.into(), ..SMALL }
 }
@@ -142,14 +142,14 @@ fn false_record_headers() {
     }
 }
 
-/// 40 MiB of headers of indexes of 2^20 groups, each of which costs a tree of as many nodes to check.
+/// 40 MiB of headers of indexes with 2^20 groups. Checking one costs a tree of as many nodes.
 fn false_indexes(hash: u8) -> Vec<u8> {
     let p = Block { hash, k: 1, m: 0, shard_len: 4096, sets: 1, payload: 1 << 32, tail: 1 << 20, ..SMALL_P };
     let header = forge::index_header(&p, &[7; 32], b"", 32 << 20);
     header.repeat((40 << 20) / header.len())
 }
 
-/// False ones must not be quadratic.
+/// The cost of false index headers must not be quadratic.
 #[test]
 fn false_index_headers_in_a_pipe() {
     let arena = Arena::new();
@@ -167,7 +167,7 @@ fn false_index_headers() {
     }
 }
 
-/// A payload made of false headers, restored from a container in which they stand and come to light.
+/// A payload of false headers is restored from a container, where they stand and come to light.
 #[test]
 fn payload_that_imitates_headers() {
     let arena = Arena::new();
@@ -182,7 +182,7 @@ fn payload_that_imitates_headers() {
         let whole = arena.read("c.fec");
         quickly(|| arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0));
         assert!(arena.read("out") == bytes);
-        // The first record of every group, and some more, are opened up.
+        // The damage opens the first record of every group, and some others.
         let mut damaged = whole.clone();
         let mut random = Random::new(17);
         let geometry = whole[32..64].to_vec();
@@ -198,7 +198,7 @@ fn payload_that_imitates_headers() {
         }
         arena.write("c.fec", &damaged);
         let output = quickly(|| arena.run(["decode", "c.fec", "-o", "out", "-f", "--root", &root]));
-        // However much work the payload makes: it is never a reason to refuse.
+        // A costly payload is never refused.
         expect(&output, 0);
         assert!(arena.read("out") == bytes);
         quickly(|| arena.pipe(["decode", "-"], &damaged));
@@ -226,7 +226,7 @@ fn two_containers_joined() {
         expect(&piped, 0);
         assert!(piped.stdout == bytes);
     }
-    // The same one twice is one.
+    // The same container twice counts as one.
     arena.write("aa.fec", &a.repeat(2));
     arena.expect(["decode", "aa.fec", "-o", "out", "-f"], 0);
     assert!(arena.read("out") == payload(18, 50_000));
@@ -252,8 +252,7 @@ fn a_hundred_containers_joined() {
     arena.refuses(["decode", "all.fec", "-o", "out"], 2);
 }
 
-/// The image of a disk: containers between bytes of other things, at places that are multiples of nothing. Each is found by
-/// its root.
+/// The image of a disk: containers at odd offsets between other bytes. Each is found by its root.
 #[test]
 fn containers_in_the_image_of_a_disk() {
     let arena = Arena::new();
@@ -273,7 +272,7 @@ fn containers_in_the_image_of_a_disk() {
     arena.refuses(["decode", "image", "-o", "out"], 2);
 }
 
-/// Copies of one container, of which each has lost too much: what is left of all of them is enough.
+/// Copies of one container have each lost too much, but together they hold enough.
 #[test]
 fn damaged_copies_of_a_container_joined() {
     let arena = Arena::new();
@@ -302,7 +301,7 @@ fn damaged_copies_of_a_container_joined() {
     assert!(arena.read("c.fec") == whole);
 }
 
-/// A container is a container, whatever somebody appends: also something that ends like a shard file.
+/// A container stays a container, whatever somebody appends, even the end of a shard file.
 #[test]
 fn shard_file_appended_to_a_container() {
     let arena = Arena::new();
@@ -317,7 +316,7 @@ fn shard_file_appended_to_a_container() {
     }
 }
 
-/// Standard input that was read in part by somebody else starts where it stands.
+/// Standard input that another program has read in part starts at its current offset.
 #[test]
 fn standard_input_in_the_middle_of_a_file() {
     use std::io::Seek;
@@ -336,7 +335,7 @@ fn standard_input_in_the_middle_of_a_file() {
     expect(&arena.fec(["verify", "-", "--deep"]).stdin(file).output().unwrap(), 0);
 }
 
-/// Records that stand in another order are all intact, and still it is not what was written.
+/// Records in another order are all intact, yet the file differs from the written one.
 #[test]
 fn records_in_another_order() {
     let arena = Arena::new();
@@ -350,7 +349,7 @@ fn records_in_another_order() {
     arena.write("c.fec", &[boxed.index.clone(), boxed.records.concat()].concat());
     arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
     expect(&arena.run(["verify", "c.fec"]), 1);
-    // A head that does not follow from the group before it proves nothing: the record is lost, and the others serve.
+    // A head that does not follow from the group before it proves nothing. The record is lost, and the others serve.
     let bytes = payload(38, TWO_P.payload as usize);
     let two = container(&TWO_P, &two_groups(&bytes), b"");
     let mut records = two.records.clone();
@@ -361,7 +360,7 @@ fn records_in_another_order() {
     expect(&arena.run(["verify", "c.fec"]), 1);
 }
 
-/// Parts that are whole, or were made whole again, but are not what was written, or not where: never called intact.
+/// Parts that are whole, or were made whole again, are never called intact if their content or place is wrong.
 #[test]
 fn parts_in_another_order() {
     let arena = Arena::new();
@@ -393,8 +392,8 @@ fn parts_in_another_order() {
     }
 }
 
-/// Records that are proved, and lead to groups of which nothing or too little else exists, wherever they are put into an
-/// intact container: a pipe restores it, as a file does.
+/// Proved records that lead to groups with too few other records stand anywhere in an intact container. A pipe restores
+/// it like a file.
 #[test]
 fn rival_groups_in_a_pipe() {
     let arena = Arena::new();
@@ -420,7 +419,7 @@ fn rival_groups_in_a_pipe() {
         let len = u64::from(k) * u64::from(shard_len) * u64::from(sets);
         forge::lone_record(&Block { k, m, shard_len, sets, payload: len, ..first }, &empty)
     };
-    // A recovery shard that belongs to another original than the tree has.
+    // A recovery shard of another original than the one in the tree.
     let tiny = Block { k: 1, m: 1, shard_len: 4096, sets: 1, payload: 4096, ..first };
     let untrue = container(&tiny, &[(tiny, vec![vec![vec![1; 4096], vec![2; 4096]]])], b"").records.remove(1);
     let rivals = [
@@ -447,7 +446,7 @@ fn rival_groups_in_a_pipe() {
                 arena.write("x", &stream);
                 arena.expect(["decode", "x", "-o", "out", "-f"], 0);
                 assert!(arena.read("out") == bytes, "{what}");
-                // Alone they are no payload: whatever the reason, nothing comes out.
+                // Alone, these records are no payload: nothing comes out, for any reason.
                 let alone = quickly(|| arena.pipe(["decode", "-"], &rivals.concat()));
                 let code = common::code(&alone);
                 assert!(code > 1 && alone.stdout.is_empty(), "{what}: {alone:?}");
@@ -465,7 +464,8 @@ fn rival_groups_in_a_pipe() {
     arena.nothing_temporary();
 }
 
-/// A file's only group, far larger than a pipe's: through a pipe it waits in a temporary file, and not in memory.
+/// The only group of a file is far larger than a pipe's group. Through a pipe it waits in a temporary file, not in
+/// memory.
 #[test]
 fn a_pipe_of_one_large_group() {
     let arena = Arena::new();

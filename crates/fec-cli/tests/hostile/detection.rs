@@ -1,9 +1,9 @@
-//! What an input is, and which of several encodings is meant (docs/FORMAT.md, sections 9.2 and 9.3): nothing that
-//! somebody puts into, in front of, behind or around an input makes `fec` hand out another payload.
+//! The kind of an input, and the choice among several encodings (docs/FORMAT.md, sections 9.2 and 9.3). Nothing in, in
+//! front of, behind or around an input makes `fec` hand out another payload.
 
 use super::*;
 
-/// A live stream of `text`, framed, as a file of its own.
+/// The bytes of a framed live stream of `text`.
 fn stream_of(arena: &Arena, text: &[u8]) -> Vec<u8> {
     arena.write("text", text);
     arena.expect(["encode", "--stream", "text", "-o", "text.stream"], 0);
@@ -13,7 +13,7 @@ fn stream_of(arena: &Arena, text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes `input` as a file and through a pipe; with the root, the answer must be `payload` and nothing else.
+/// Decodes `input` as a file and through a pipe. With the root, the result must be exactly `payload`.
 #[track_caller]
 fn restores(arena: &Arena, name: &str, input: &[u8], root: &str, payload: &[u8]) {
     arena.write(name, input);
@@ -42,13 +42,13 @@ fn live_stream_under_a_containers_name() {
         assert!(arena.refuses(verify, 2).contains("live stream"));
     }
     assert!(arena.refuses_pipe(["verify", "-"], &evil, 2).contains("live stream"));
-    // Without a root it is what it is.
+    // Without a root, the input is the live stream that it starts with.
     arena.expect(["decode", "x.fec", "-o", "out"], 0);
     assert_eq!(arena.read("out"), b"what the attacker wants");
 }
 
-/// A container, or shard files, of a saved live stream, of a container, of a shard file or of all of them behind each other;
-/// with a damaged start that makes the payload look like the input.
+/// Containers or shard files whose payload is a saved live stream, a container, a shard file, or all of them joined. A
+/// damaged start makes the payload look like the input.
 #[test]
 fn payloads_that_are_encodings_and_starts_that_are_damaged() {
     let arena = Arena::new();
@@ -75,7 +75,7 @@ fn payloads_that_are_encodings_and_starts_that_are_damaged() {
                     (format!("bit {bit}"), damaged)
                 })
                 .collect();
-            // As many as one shard of a small container can bear.
+            // As many zeros as one shard of a small container survives.
             let zeros = if whole.len() > 100_000 { 4096 } else { 200 };
             starts.push(("zeros".into(), [&vec![0; zeros][..], &whole[zeros..]].concat()));
             starts.push(("delimiter".into(), [&[0xFE, 0xFD], &whole[2..]].concat()));
@@ -87,7 +87,7 @@ fn payloads_that_are_encodings_and_starts_that_are_damaged() {
             for (what, damaged) in starts {
                 let context = format!("{name}, {shape:?}, {what}");
                 restores(&arena, "p.fec", &damaged, &root, inner);
-                // Without the root: the payload, or nothing.
+                // Without the root, the result is the payload or nothing.
                 let output = arena.run(["decode", "p.fec", "-o", "out", "--no-sync"]);
                 let is_there = arena.path("out").exists();
                 assert!([0, 2].contains(&common::code(&output)), "{context}: {}", text(&output.stderr));
@@ -99,8 +99,8 @@ fn payloads_that_are_encodings_and_starts_that_are_damaged() {
     }
 }
 
-/// Every bit of the first record's header and of both ends of a shard file, one at a time, in each way of naming the input.
-/// FEC_EVERY_BIT=1 tries all of them; otherwise every magic, and of the rest one in seven.
+/// Flips every bit of the first record's header and of both ends of a shard file, one at a time, for each way of naming
+/// the input. FEC_EVERY_BIT=1 tries all bits; otherwise every bit of a magic, and one in seven of the rest.
 #[test]
 fn every_single_bit_of_a_magic_or_header() {
     let arena = Arena::new();
@@ -150,13 +150,13 @@ fn every_single_bit_of_a_magic_or_header() {
                 fs::remove_file(arena.path("out")).unwrap();
             }
         }
-        // One header is enough to know it by, alone too; and it is not what was written.
+        // A single header identifies the shard file, even alone, but the file differs from the written one.
         expect(&arena.run(["verify", names[0].as_str(), "--root", &shards_root]), 5);
     }
 }
 
-/// One record of another encoding, which can be restored from it alone and whose geometry speaks of many more: in front of,
-/// behind, inside and around an intact container. Without a root both are named, and neither comes out.
+/// A record of another encoding restores alone, and its geometry claims many more. It stands in front of, behind,
+/// inside and around an intact container. Without a root both are named, and neither comes out.
 #[test]
 fn one_record_that_can_be_restored_beside_a_container() {
     let arena = Arena::new();
@@ -188,7 +188,7 @@ fn one_record_that_can_be_restored_beside_a_container() {
     }
 }
 
-/// A shard file that can be restored alone, and a container: whichever stands in front.
+/// A shard file that restores alone, and a container, in both orders.
 #[test]
 fn shard_file_that_can_be_restored_beside_a_container() {
     let arena = Arena::new();
@@ -211,7 +211,7 @@ fn shard_file_that_can_be_restored_beside_a_container() {
     }
 }
 
-/// A file that starts with a whole live stream, and a container behind it: neither hides the other.
+/// A file starts with a whole live stream and goes on with a container: neither hides the other.
 #[test]
 fn live_stream_in_front_of_a_container() {
     let arena = Arena::new();

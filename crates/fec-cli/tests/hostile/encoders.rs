@@ -1,4 +1,4 @@
-//! Encoders that sign what is not true, and shards in the wrong place.
+//! Encoders that sign untrue content, and shards in the wrong place.
 
 use super::*;
 
@@ -9,8 +9,8 @@ fn subsets(least: u32) -> impl Iterator<Item = Vec<usize>> {
         .map(|bits| (0..6).filter(|i| bits >> i & 1 == 1).collect())
 }
 
-/// Decodes every subset of at least k shards, in both forms and in every way. What `can` says can be restored gives
-/// `payload`; the rest exit code 5, and with `--deep` all of them.
+/// Decodes every subset of at least k shards, in both forms and in every way. Subsets that satisfy `can` give
+/// `payload`. The others give exit code 5, and with `--deep` all subsets do.
 #[track_caller]
 fn every_subset_gives(p: &Block, rows: &Rows, payload: &[u8], can: impl Fn(&[usize]) -> bool) {
     let arena = Arena::new();
@@ -35,7 +35,7 @@ fn every_subset_gives(p: &Block, rows: &Rows, payload: &[u8], can: impl Fn(&[usi
             for (args, root, is_pipe) in ways {
                 for args in [args.clone(), [&args[..], &["--root", root]].concat()] {
                     let input: &[u8] = if is_pipe { &stream } else { b"" };
-                    // A pipe that is decoded as it comes keeps the first k shards of each set and no others.
+                    // A pipe that is decoded as it comes keeps only the first k shards of each set.
                     let as_it_comes = is_pipe && args.iter().all(|a| !["--root", "--partial"].contains(a));
                     let kept = if as_it_comes { &subset[..3] } else { &subset };
                     if !can(kept) || extra.contains(&"--deep") {
@@ -51,13 +51,13 @@ fn every_subset_gives(p: &Block, rows: &Rows, payload: &[u8], can: impl Fn(&[usi
             }
         }
     }
-    // Verify says what it looked at: everything is intact, and only decoding can tell.
+    // Verify reports only what it examined: all parts are intact, and only decoding can tell.
     arena.write("c.fec", &boxed.bytes());
     expect(&arena.run(["verify", "--deep", "s"]), 5);
     expect(&arena.run(["verify", "--deep", "c.fec"]), 5);
 }
 
-/// The originals are what the root stands for, and the recovery shards are those of another payload.
+/// The originals match the root, but the recovery shards belong to another payload.
 #[test]
 fn valid_tree_over_a_false_original() {
     let mut rows = small_rows(1);
@@ -67,7 +67,7 @@ fn valid_tree_over_a_false_original() {
     every_subset_gives(&SMALL, &rows, &bytes, |subset| subset.starts_with(&[0, 1, 2]));
 }
 
-/// The false shard costs what a lost one does, as long as others serve.
+/// A false shard costs as much as a lost one, as long as others serve.
 #[test]
 fn valid_tree_over_a_false_recovery_shard() {
     let mut rows = small_rows(2);
@@ -109,8 +109,7 @@ fn non_canonical_width() {
     }
 }
 
-/// To standard output groups leave one by one; the second is false, so the exit code says so and not
-/// one byte of it comes out.
+/// Groups go to standard output one by one. The second is false, so the exit code tells so and no byte of it comes out.
 #[test]
 fn false_codeword_in_a_later_group() {
     let bytes = payload(5, TWO_P.payload as usize);
@@ -118,7 +117,7 @@ fn false_codeword_in_a_later_group() {
     groups[1].1[0][5][0] ^= 1;
     let forged = container(&TWO_P, &groups, b"");
     let arena = Arena::new();
-    // Of the last group originals 0 and 1, and recovery shard 3, are lost: the false one is needed.
+    // The last group has lost originals 0 and 1 and recovery shard 3: the false shard is needed.
     let kept = [&forged.records[..12], &forged.records[14..15], &forged.records[16..18]].concat().concat();
     for stream in [[kept.clone(), forged.index.clone()].concat(), kept] {
         arena.write("c.fec", &stream);
@@ -130,7 +129,7 @@ fn false_codeword_in_a_later_group() {
             assert!(output.stdout == bytes[..24_576], "the first group, and nothing of the second");
         }
     }
-    // All originals are there, and only a strict reader looks at the recovery shard.
+    // All originals are here, and only a strict reader examines the recovery shard.
     arena.write("c.fec", &forged.bytes());
     arena.expect(["decode", "c.fec", "-o", "-"], 0);
     let output = arena.run(["decode", "c.fec", "-o", "-", "--deep"]);
@@ -140,7 +139,7 @@ fn false_codeword_in_a_later_group() {
     arena.nothing_temporary();
 }
 
-/// The last group is larger than those before it. A pipe without an index refuses it as a file does.
+/// The last group is larger than the groups before it. A pipe without an index refuses it like a file.
 #[test]
 fn last_group_that_does_not_fit() {
     let p = Block { payload: 24_576 + 30_000, ..TWO_P };
@@ -156,7 +155,7 @@ fn last_group_that_does_not_fit() {
     arena.refuses_pipe(["decode", "-", "-o", "out"], &records, 5);
 }
 
-/// A shard of an encoding whose sets are larger than --max-memory costs the others nothing.
+/// A shard of an encoding with sets larger than --max-memory costs the other encodings nothing.
 #[test]
 fn large_sets_among_others() {
     let arena = Arena::new();
@@ -172,7 +171,7 @@ fn large_sets_among_others() {
     assert!(arena.read("out") == payload(38, 1000));
 }
 
-/// The reader recomputes a shard that it was given and did not need: its leaf in the tree is no proof.
+/// A reader must recompute a shard that it was given and did not need: its leaf in the tree is no proof.
 #[test]
 fn digest_reused_from_the_input() {
     let mut rows = small_rows(6);
@@ -187,7 +186,7 @@ fn digest_reused_from_the_input() {
     arena.refuses(["decode", "s/0", "s/1", "s/2", "-o", "out", "--deep"], 5);
     arena.refuses(["decode", "c.fec", "-o", "out", "--deep"], 5);
     arena.refuses_pipe(["decode", "-", "--deep"], &boxed.bytes(), 5);
-    // What needs it fails without being asked, and what does not is what the root stands for.
+    // Restoring with the false shard fails even without --deep. Restoring without it gives the root's payload.
     arena.refuses(["decode", "s/0", "s/1", "s/5", "-o", "out"], 5);
     arena.expect(["decode", "s/0", "s/1", "s/5", "s/4", "-o", "out"], 0);
     assert!(arena.read("out") == payload(6, LEN));
@@ -201,10 +200,10 @@ fn extra_shard_that_the_root_does_not_cover() {
     let (root, files) = shard_files(&SMALL, &small_rows(7), &forge::meta(b"name"));
     let arena = Arena::new();
     let root = hex(&root);
-    // Number n of n.
+    // Shard number n of n.
     let mut beyond = files[5].clone();
     resign_shard(&mut beyond, |header| header[16] = 6);
-    // A number that exists, with other bytes in the body.
+    // An existing number, with other bytes in the body.
     let mut inside = files[5].clone();
     inside[BODY..TAIL].fill(1);
     for (extra, exit) in [(beyond, 5), (inside, 3)] {
@@ -217,7 +216,7 @@ fn extra_shard_that_the_root_does_not_cover() {
         fs::remove_file(arena.path("out")).unwrap();
         fs::remove_dir_all(arena.path("s")).unwrap();
     }
-    // In a container, records of shard n.
+    // Container records of shard n.
     let boxed = as_container(&SMALL, &small_rows(7));
     let mut records = boxed.records.clone();
     records[10..].iter_mut().for_each(|r| resign_record(r, |head| head[20] = 6));
@@ -231,7 +230,7 @@ fn extra_shard_that_the_root_does_not_cover() {
     assert!(arena.read("out") == bytes);
 }
 
-/// `spoil` makes a file useless; three of six may be, a fourth may not.
+/// `spoil` makes a file useless. Three of six may be spoiled, a fourth may not.
 #[track_caller]
 fn three_may_be_spoiled(seed: u64, spoil: impl Fn(&mut Vec<Vec<u8>>, usize)) {
     let bytes = payload(seed, LEN);
@@ -264,7 +263,7 @@ fn shards_swapped_between_sets() {
 fn shards_and_proofs_swapped_between_sets() {
     three_may_be_spoiled(8, |files, count| {
         for file in &mut files[..count] {
-            // 32 · (2 + 1 + 1) bytes of proof for each set.
+            // Each set has 32 · (2 + 1 + 1) bytes of proof.
             for (at, len) in [(BODY, SHARD), (PROOFS, 128), (TAIL, 128)] {
                 let (first, second) = file[at..at + 2 * len].split_at_mut(len);
                 first.swap_with_slice(second);
@@ -356,7 +355,7 @@ fn conflicting_copies_of_a_shard() {
             expect(&arena.run(["verify"].into_iter().chain(order)), 1);
         }
     }
-    // The same among the records of a container.
+    // Duplicates among the records of a container behave the same.
     let boxed = as_container(&SMALL, &small_rows(14));
     for bad_first in [true, false] {
         let arena = Arena::new();
@@ -376,11 +375,12 @@ fn conflicting_copies_of_a_shard() {
     }
 }
 
-/// Repair never writes what the root does not stand for, never follows a link, and never takes a name that plays tricks.
+/// Repair never writes anything that the root does not bind, never follows a link, and never takes a name that plays
+/// tricks.
 #[test]
 fn repair_of_hostile_encodings() {
     let arena = Arena::new();
-    // A recovery shard that does not belong to its originals, bound by the root: nobody can make it anew.
+    // The root binds a recovery shard that does not match its originals: nobody can make it anew.
     let mut rows = small_rows(82);
     rows[1][4] = vec![7; SHARD];
     let (_, files) = shard_files(&SMALL, &rows, &forge::meta(b"name"));
@@ -402,7 +402,7 @@ fn repair_of_hostile_encodings() {
         arena.unchanged(&before);
         fs::remove_dir_all(arena.path("s")).unwrap();
     }
-    // A damaged shard by way of a link, and a folder where a missing one would stand.
+    // A damaged shard is reached by a link, and a folder has the name of a missing shard.
     let (_, files) = shard_files(&SMALL, &small_rows(84), &forge::meta(b"name"));
     arena.write_all("s", &files);
     let place = |index: usize| arena.path(format!("s/name.{index:03}.shard"));

@@ -1,8 +1,8 @@
-//! Headers that state the absurd, and names that try to be more than names.
+//! Headers with absurd values, and names that try to be more than names.
 
 use super::*;
 
-/// Every field of the geometry with every absurd value, signed again, in both forms.
+/// Every field of the geometry gets every absurd value, signed again, in both forms.
 #[test]
 fn absurd_geometry() {
     type Change = fn(&mut Block);
@@ -51,12 +51,12 @@ fn absurd_geometry() {
             });
         }
         arena.write_all("s", &files);
-        // Where every rule holds, the file is simply not there.
+        // If every rule holds, the file merely counts as missing.
         let shards = if exit == 0 { 3 } else { exit };
         println!("{what}");
         quickly(|| arena.refuses(["decode", "s", "-o", "out"], shards));
         quickly(|| {
-            // Headers that hold lead to another root than this.
+            // Valid headers lead to another root than the given one.
             let another = if exit == 0 { 5 } else { shards.max(3) };
             arena.refuses(["decode", "s", "-o", "out", "--partial", "--root", &hex(&root)], another)
         });
@@ -71,12 +71,12 @@ fn absurd_geometry() {
             stream.extend(forge::record(&pg, &[1; 32], &[0; 32], set, index, &proof, body));
         }
         arena.write("c.fec", &stream);
-        // Where every rule holds, the records are cut short.
+        // If every rule holds, the records are merely cut short.
         let exit = if exit == 0 { 3 } else { exit };
         quickly(|| arena.refuses(["decode", "c.fec", "-o", "out"], exit));
         quickly(|| arena.refuses_pipe(["decode", "-"], &stream, exit));
         quickly(|| arena.refuses(["verify", "c.fec"], exit));
-        // The index alone lies: it is set aside, and the records are enough.
+        // Only the index lies: it is set aside, and the records are enough.
         let p = Block { form: 2, flags: p.flags & !1, tail: 1, ..p };
         let header = forge::index_header(&p, &[1; 32], b"", 64);
         let index = [&header[..], &[0; 64], &header, &[0; 64], &header].concat();
@@ -94,7 +94,7 @@ fn absurd_geometry() {
     }
 }
 
-/// Lengths that only a header states: nothing is allocated, and nothing waits for the bytes.
+/// Lengths that only a header states cause no allocation and no waiting for bytes.
 #[test]
 fn body_length_of_2_to_the_64() {
     let arena = Arena::new();
@@ -112,7 +112,7 @@ fn body_length_of_2_to_the_64() {
     }
 }
 
-/// Cut short after any number of bytes, both forms end with an error and at once.
+/// A file that is cut at any length ends with an error at once, in both forms.
 #[test]
 fn truncation_at_every_length() {
     let arena = Arena::new();
@@ -143,7 +143,7 @@ fn path_traversal_in_the_recorded_name() {
         arena.refuses(["verify", "deep/s"], 5);
     }
     assert!(!Path::new("/etc/x").exists());
-    // Meta that breaks the rules in other ways.
+    // Meta that breaks other rules.
     for meta in [&b"\x02\xff\xff"[..], b"\x02", b"\x03\x01\x00x\x02\x01\x00y", b"\x02\x01\x00a\x02\x01\x00b"]
     {
         let (_, files) = shard_files(&SMALL, &small_rows(24), meta);
@@ -168,7 +168,7 @@ fn terminal_escapes_in_names() {
         let arena = Arena::new();
         let (_, files) = shard_files(&SMALL, &small_rows(25), &forge::meta(name));
         arena.write_all("s", &files);
-        // What is printed is not the name's to decide, and such a name is no file's unless the user says so.
+        // A name does not decide what is printed. Such a name is used for a file only if the user says so.
         for json in [&[][..], &["--json"]] {
             let decode = [&["decode", "s", "-f", "-o", "out"], json].concat();
             for args in [&decode[..], &["verify", "s"], &["decode", "s/0", "-o", "x"]] {
@@ -188,7 +188,7 @@ fn terminal_escapes_in_names() {
         }
         assert!(arena.read("out") == payload(25, LEN));
         let out = std::ffi::OsStr::from_bytes(name);
-        // The same for names of files on the command line and in folders.
+        // File names on the command line and in folders are treated the same.
         arena.write(Path::new("s").join(out), b"junk");
         arena.write(Path::new("t").join(out), b"junk");
         for args in [
@@ -233,7 +233,7 @@ fn links_fifos_and_folders_among_shard_files() {
     let named: Vec<String> = common::listing(&arena.path("s")).iter().map(|n| format!("s/{n}")).collect();
     let named = named.iter().map(String::as_str).filter(|n| !n.ends_with("dangling") && !n.ends_with("loop"));
     quickly(|| arena.expect(["decode", "-o", "out", "-f"].into_iter().chain(named), 0));
-    // A link to a shard file is that shard file.
+    // A link to a shard file counts as that shard file.
     fs::rename(arena.path("s/0"), arena.path("moved")).unwrap();
     std::os::unix::fs::symlink("../moved", arena.path("s/0")).unwrap();
     arena.expect(["decode", "s", "-o", "out", "-f"], 0);

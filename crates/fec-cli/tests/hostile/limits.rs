@@ -1,8 +1,8 @@
-//! Inputs that ask for more work, memory or trust than they are worth, and what may stand beside an encoding.
+//! Inputs that ask for more work, memory or trust than they are worth, and bytes that may stand beside an encoding.
 
 use super::*;
 
-/// What an input that is not worth it may take.
+/// The most processor time and memory for a worthless input.
 const TIME: Duration = Duration::from_secs(5);
 const MEMORY: u64 = 160 << 20;
 
@@ -15,7 +15,7 @@ fn modestly(arena: &Arena, args: &[&str], input: &[u8], exit: i32) -> Output {
     output
 }
 
-/// [`modestly`] for decode, decode --partial and verify, of a file that is not worth it.
+/// [`modestly`] for decode, decode --partial and verify of a worthless file.
 #[track_caller]
 fn refused_modestly(arena: &Arena, input: &str, exit: i32) {
     let before = common::listing(&arena.work);
@@ -52,13 +52,13 @@ fn restores_everywhere(arena: &Arena, bytes: &[u8], root: &str, payload: &[u8]) 
     }
 }
 
-/// Headers of records with a good checksum, each of which claims a body of 1 MiB, in front of an intact container.
+/// Record headers with valid checksums each claim a body of 1 MiB, in front of an intact container.
 #[test]
 fn prefix_of_false_record_headers() {
     let arena = Arena::new();
     let pg = Block { form: 2, k: 1, m: 0, shard_len: 1 << 20, sets: 1, payload: 1 << 20, ..SMALL };
     let header = forge::record(&pg, &[7; 32], &[0; 32], 0, 0, b"", b"");
-    // One that is a few blocks long, and one that is longer than what the false headers reach.
+    // The first container is a few blocks long. The second is longer than the reach of the false headers.
     for len in [60_000, 3_000_000] {
         let (root, boxed) = encoded(&arena, 50, len, &["-k", "4", "-m", "2", "--set-size", "64K"]);
         for count in [10, 400] {
@@ -72,7 +72,7 @@ fn prefix_of_false_record_headers() {
     }
 }
 
-/// False headers that are different from each other, of records, meta frames and indexes, in front of an intact container.
+/// Different false headers, of records, meta frames and indexes, stand in front of an intact container.
 #[test]
 fn prefix_of_mixed_false_headers() {
     let arena = Arena::new();
@@ -93,7 +93,7 @@ fn prefix_of_mixed_false_headers() {
     restores_everywhere(&arena, &[bytes, boxed].concat(), &root, &payload(51, 200_000));
 }
 
-/// One record that is proved, of a group of a chain that an index with 2^20 groups does not list, and that index.
+/// A proved record of a group, and an index with 2^20 groups that does not list this group.
 #[test]
 fn one_record_and_an_index_of_a_million_groups() {
     let arena = Arena::new();
@@ -115,13 +115,13 @@ fn one_record_and_an_index_of_a_million_groups() {
     let one = as_container(&pg, &honest_rows(&bytes, 1, 0, 64, 1));
     let stream = [&one.records.concat()[..], &header, &trees, &header].concat();
     arena.write("x", &stream);
-    // The index is of another payload, of which nothing is left: the record is the only one that can be restored.
+    // The index belongs to another payload, of which nothing is left. Only the record can be restored.
     modestly(&arena, &["decode", "x", "-o", "out"], b"", 0);
     assert!(arena.read("out") == bytes);
     let piped = modestly(&arena, &["decode", "-"], &stream, 0);
     assert!(piped.stdout == bytes);
     fs::remove_file(arena.path("out")).unwrap();
-    // The index alone: 4 GiB of payload are claimed, and lost.
+    // The index alone claims 4 GiB of payload, which are lost.
     for root in [&["--root", &hex(&root)][..], &[]] {
         arena.write("x", &[&header[..], &trees, &header].concat());
         for decode in [&["decode", "x", "-o", "out"][..], &["decode", "x", "-o", "out", "--json"]] {
@@ -130,11 +130,11 @@ fn one_record_and_an_index_of_a_million_groups() {
         }
         modestly(&arena, &[&["verify", "x"], root].concat(), b"", 3);
     }
-    // A record of the chain itself: what is proved of it is 4096 bytes.
+    // The runs above have written nothing.
     assert_eq!(common::listing(&arena.work), ["x"]);
 }
 
-/// One record of group 0, and an index that claims 60 groups of 128 + 0 shards.
+/// A record of group 0, and an index that claims 60 groups of 128 + 0 shards.
 #[test]
 fn one_record_and_an_index_of_sixty_wide_groups() {
     let arena = Arena::new();
@@ -156,7 +156,7 @@ fn one_record_and_an_index_of_sixty_wide_groups() {
     arena.write("x", &stream);
     refused_modestly_partly(&arena, "x");
     modestly(&arena, &["decode", "-"], &stream, 3);
-    // And one that was not even written by anybody: its root is not what its body says.
+    // Nobody ever wrote this record: its root does not match its body.
     let pg = Block { form: 2, ..first };
     let forged = forge::record(&pg, &[7; 32], &[0; 32], 0, 0, &vec![0; pg.proof_len()], &bytes[..4096]);
     let header = forge::index_header(&p, &[7; 32], b"", 60 * 32);
@@ -166,7 +166,7 @@ fn one_record_and_an_index_of_sixty_wide_groups() {
     modestly(&arena, &["decode", "-"], &stream, 3);
 }
 
-/// A file with so little of a large payload: nothing comes out unless it is asked for.
+/// A file that holds very little of a large payload: nothing comes out unless asked for.
 #[track_caller]
 fn refused_modestly_partly(arena: &Arena, input: &str) {
     modestly(arena, &["decode", input, "-o", "out"], b"", 3);
@@ -176,7 +176,7 @@ fn refused_modestly_partly(arena: &Arena, input: &str) {
     fs::remove_file(arena.path("out")).unwrap();
 }
 
-/// Writes a sparse shard file, which claims 2^18 sets, with both headers and nothing else in it.
+/// Writes a sparse shard file that claims 2^18 sets and holds only its two headers.
 fn sparse_shard(arena: &Arena, name: &str, index: u32, m: u16) -> String {
     let (k, sets): (u16, u32) = (256 - m, 1 << 18);
     let payload = u64::from(k) * u64::from(sets) * 4096;
@@ -208,7 +208,7 @@ fn sparse_shard(arena: &Arena, name: &str, index: u32, m: u16) -> String {
     hex(&root)
 }
 
-/// One file of 1 GiB, and 16 of them, all holes: what they claim is not what they are worth.
+/// A file of 1 GiB, or 16 such files, all holes: large claims without content.
 #[test]
 fn sparse_shard_files_of_a_quarter_of_a_million_sets() {
     for count in [1u32, 16] {
@@ -238,14 +238,14 @@ fn repeated_magics() {
         let magic = [&b"\x89fec"[..], &[kind], b"\r\n\x1a"].concat();
         let bytes = magic.repeat((64 << 20) / 8);
         arena.write("x", &bytes);
-        // What stands where the version would is none that is known.
+        // The bytes at the place of the version are no known version.
         let exit = if kind == b'A' { 3 } else { 6 };
         modestly(&arena, &["decode", "x", "-o", "out"], b"", exit);
         modestly(&arena, &["verify", "x"], b"", exit);
-        // Shard files are not looked for in a pipe.
+        // Shard files are not searched for in a pipe.
         modestly(&arena, &["decode", "-"], &bytes, if kind == b'S' { 3 } else { exit });
     }
-    // In front of a container they cost nothing but time.
+    // In front of a container, these bytes cost only time.
     let (root, boxed) = encoded(&arena, 54, 100_000, &["-k", "4", "-m", "2"]);
     let bytes = [&b"\x89fecR\r\n\x1a".repeat((64 << 20) / 8)[..], &boxed].concat();
     arena.write("x", &bytes);
@@ -255,7 +255,7 @@ fn repeated_magics() {
     }
 }
 
-/// With the meta intact, with one copy of it left, with none, and with the first group lost.
+/// Containers with the meta intact, with one copy left, with none, and with the first group lost.
 #[test]
 fn meta_of_containers() {
     let arena = Arena::new();
@@ -306,7 +306,7 @@ fn meta_of_containers() {
         expect(&arena.run(["verify", "x", "--root", &root]), i32::from(!is_whole));
         expect(&arena.pipe(["verify", "-", "--root", &root], stream), i32::from(!is_whole));
     }
-    // The first group is lost: the rest is proved, and not whole.
+    // The first group is lost: the rest is proved but not whole.
     for stream in [[without_group_0.clone(), boxed.index.clone()].concat(), without_group_0] {
         arena.write("x", &stream);
         arena.refuses(["decode", "x", "-o", "out"], 3);
@@ -315,7 +315,7 @@ fn meta_of_containers() {
     }
 }
 
-/// What a writer says of its payload's digests is compared when that is asked for.
+/// Recorded digests of the payload are compared when asked for.
 #[test]
 fn recorded_digests() {
     let arena = Arena::new();
@@ -328,7 +328,7 @@ fn recorded_digests() {
     assert_eq!(report["recorded_sha256"], sum.as_str());
     assert_eq!(report["recorded_blake3"].as_str().map(str::len), Some(64));
     assert!(arena.read("out") == bytes);
-    // The frame is gone: the index has the meta too.
+    // The frame is gone, but the index has the meta too.
     let frame = 128 + (3 + 32 + 3 + 32usize).next_multiple_of(64);
     assert!(boxed[frame..].starts_with(b"\x89fecR\r\n\x1a"));
     arena.write("x", &boxed[frame..]);
@@ -336,7 +336,7 @@ fn recorded_digests() {
     assert_eq!(report["recorded_sha256"], sum.as_str());
 }
 
-/// A digest that is not the payload's: only a strict reader compares (docs/FORMAT.md, sections 7 and 10).
+/// A recorded digest does not match the payload: only a strict reader compares (docs/FORMAT.md, sections 7 and 10).
 #[test]
 fn recorded_digests_that_are_not_the_payload_s() {
     let arena = Arena::new();
@@ -358,7 +358,7 @@ fn recorded_digests_that_are_not_the_payload_s() {
     }
 }
 
-/// Annexes may be added and taken away; anything else that is added is seen.
+/// Annexes may be added and removed. Any other addition is noticed.
 #[test]
 fn annexes_and_other_appendices() {
     let arena = Arena::new();
@@ -368,7 +368,7 @@ fn annexes_and_other_appendices() {
     let annex = fec_core::format::annex::write;
     let signature = annex(1, b"signed");
     let many = [annex(1, b""), annex(2, &payload(60, 1000)), annex(7, &[0; 1 << 20]), annex(u32::MAX, b"x")];
-    // An annex that holds a whole record, a shard file or an annex is an annex still.
+    // An annex may contain a whole record, a shard file or another annex.
     let nested = annex(9, &[&files[0][..], &boxed[..2000], &signature].concat());
     let mut cut = signature.clone();
     cut.pop();
@@ -393,7 +393,7 @@ fn annexes_and_other_appendices() {
         expect(&arena.run(["verify", "x", "--deep", "--root", &root]), *exit);
         expect(&arena.pipe(["verify", "-"], &stream), *exit);
         restores_everywhere(&arena, &stream, &root, &payload(58, 50_000));
-        // Behind one shard file of all, and behind all of them.
+        // The bytes stand behind one shard file, or behind all.
         let all: Vec<Vec<u8>> = files.iter().map(|file| [&file[..], behind].concat()).collect();
         let one = [&files[..2], &all[2..3], &files[3..]].concat();
         for files in [&one, &all] {
@@ -414,7 +414,7 @@ fn annexes_and_other_appendices() {
     assert!(arena.read("out") == payload(59, LEN));
 }
 
-/// Every header says that it is of version 2: that is refused. One that does among headers of version 1 is damaged.
+/// If every header claims version 2, the input is refused. A single such header among headers of version 1 is damage.
 #[test]
 fn versions() {
     let arena = Arena::new();
@@ -435,7 +435,7 @@ fn versions() {
         arena.refuses_pipe(["decode", "-", "-o", "out", "--root", &hex(&boxed.root)], &boxed.bytes(), 6);
         arena.refuses_pipe(["verify", "-"], &boxed.bytes(), 6);
     }
-    // One byte of one header that rotted.
+    // A byte of one header rots.
     let (files, boxed) = of_version(1);
     let mut rotten = files.clone();
     rotten[0][32] ^= 2;
@@ -445,14 +445,14 @@ fn versions() {
     arena.expect(["decode", "s/0", "s/1", "s/2", "-o", "out", "-f"], 0);
     assert!(arena.read("out") == payload(62, LEN));
     fs::remove_file(arena.path("out")).unwrap();
-    // Both headers of that shard: it is lost, and no future version.
+    // Both headers of the shard rot: it is lost, and not of a future version.
     let last = files[0].len() - HEADER;
     rotten[0][last + 32] ^= 2;
     arena.write_all("s", &rotten);
     arena.refuses(["decode", "s/0", "s/1", "s/2", "-o", "out"], 3);
     arena.expect(["decode", "s", "-o", "out"], 0);
     fs::remove_file(arena.path("out")).unwrap();
-    // Records: with three of six restored, with two lost, and in the only one that is left refused.
+    // Records: three of six shards of each set may be damaged. A fourth one loses the set.
     let record = boxed.records[0].len();
     for (records, exit) in [(6, 0), (7, 3), (8, 3)] {
         let mut stream = boxed.records.concat();
@@ -469,7 +469,7 @@ fn versions() {
     }
 }
 
-/// More last groups than are told apart, all intact: without the root nobody knows which is meant.
+/// More last groups than the reader tells apart, all intact: without the root nobody knows which is meant.
 #[test]
 fn more_payloads_than_are_told_apart() {
     let arena = Arena::new();
@@ -495,7 +495,7 @@ fn more_payloads_than_are_told_apart() {
     }
 }
 
-/// A record that claims to be a part of a payload without end, and what is left of it with zeros in front.
+/// A record of a nearly endless payload is refused. For a shorter one, --partial writes zeros in front of what is left.
 #[test]
 fn zeros_without_end() {
     let arena = Arena::new();
@@ -510,7 +510,7 @@ fn zeros_without_end() {
     }
 }
 
-/// Recorded names that are no plain ones: refused without -o, whatever the name, and -f does not help.
+/// Recorded names that are not plain are refused without -o, whatever the name, and -f does not help.
 #[test]
 fn recorded_names_that_are_not_plain() {
     let names: [&[u8]; 7] = [b"-rf", b"--help", b"a\\b", b"..\\..\\x", b"a\nb", b"\x7f", b"\x1b[2J"];
@@ -533,7 +533,7 @@ fn recorded_names_that_are_not_plain() {
     }
 }
 
-/// A pipe with a given root is read like a file: the same verdict, wherever things stand.
+/// A pipe with a given root is read like a file: the same verdict in any order of parts.
 #[test]
 fn pipes_with_a_root_are_files() {
     let arena = Arena::new();
@@ -581,7 +581,7 @@ fn pipes_with_a_root_are_files() {
     }
 }
 
-/// Flags that may be ignored are, and those that may not are not; the root binds both.
+/// Ignorable flags are ignored, and the others are refused. The root binds both.
 #[test]
 fn flags() {
     let arena = Arena::new();

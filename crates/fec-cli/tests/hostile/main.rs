@@ -29,7 +29,8 @@ use std::time::{Duration, Instant};
 const SIGBUS: i32 = 7;
 const SIGPIPE: i32 = 13;
 
-/// Pg of 3 + 3 shards in two sets, as few bytes as two sets may have; all but the last ten bytes of their capacity.
+/// Pg of 3 + 3 shards in two sets, with the fewest bytes that two sets may have. The payload is ten bytes short of the
+/// capacity.
 const SMALL: Block = Block {
     version: 1,
     hash: 1,
@@ -53,7 +54,7 @@ const SHARD: usize = SMALL.shard_len as usize;
 /// Bytes of a shard file's header.
 const HEADER: usize = 192;
 
-/// Where proofs, body and the proofs behind it start in the shard files of [`SMALL`] with a short name; a proof has 128
+/// Offsets of the proofs, the body and the rear proofs in shard files of [`SMALL`] with a short name. A proof has 128
 /// bytes.
 const PROOFS: usize = HEADER + 64;
 const BODY: usize = PROOFS + 2 * 128;
@@ -75,7 +76,7 @@ fn small_rows(seed: u64) -> Rows {
     honest_rows(&payload(seed, LEN), 3, 3, SHARD, 2)
 }
 
-/// P and both groups of a container of 3 + 3 shards: two full sets in the first, and 100 bytes in the last.
+/// P of a container of 3 + 3 shards with two groups: the first has two full sets, the last 100 bytes.
 const TWO_P: Block = Block { shard_len: 4096, payload: 24_576 + 100, tail: 2, ..SMALL_P };
 
 /// The groups of [`TWO_P`] over this payload.
@@ -86,7 +87,7 @@ fn two_groups(bytes: &[u8]) -> [(Block, Rows); 2] {
     [(first, honest_rows(head, 3, 3, 4096, 2)), (last, honest_rows(rest, 3, 3, 64, 1))]
 }
 
-/// Encodes a payload into a container; returns its root and bytes.
+/// Encodes a payload into a container. Returns its root and bytes.
 fn encoded(arena: &Arena, seed: u64, len: usize, options: &[&str]) -> (String, Vec<u8>) {
     arena.write("p", &payload(seed, len));
     let root = common::root(&arena.run([&["encode", "p", "-o", "p.fec"], options].concat()));
@@ -123,16 +124,16 @@ fn quickly<T>(work: impl FnOnce() -> T) -> T {
     out
 }
 
-/// What a run of `fec` took.
+/// The resources that a run of `fec` took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     /// The most bytes of memory at once.
     memory: u64,
-    /// Time of processors: on a machine that is busy with other things the run itself takes longer.
+    /// Processor time: on a busy machine the run itself takes longer.
     time: Duration,
 }
 
-/// What a process took up to now; the kernel keeps the peak of the memory.
+/// The resources that a process took so far. The kernel keeps the peak of its memory.
 fn usage_of(pid: u32) -> Option<Usage> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -143,7 +144,7 @@ fn usage_of(pid: u32) -> Option<Usage> {
     Some(Usage { memory: kib << 10, time: Duration::from_millis(10 * ticks) })
 }
 
-/// Runs `fec` with `input` in a pipe, and tells what it took.
+/// Runs `fec` with `input` in a pipe. Also returns the resources it took.
 #[track_caller]
 fn measured(arena: &Arena, args: &[&str], input: &[u8]) -> (Output, Usage) {
     use std::sync::atomic::{AtomicBool, Ordering};

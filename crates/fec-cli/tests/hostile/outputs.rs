@@ -1,4 +1,4 @@
-//! Outputs that exist, and folders that hold more than shard files.
+//! Existing outputs, and folders that hold more than shard files.
 
 use super::*;
 
@@ -26,10 +26,10 @@ fn output_that_exists() {
     arena.refuses(["encode", "input", "-o", "new.fec", "--root-file", "root"], 2);
     arena.refuses(["encode", "input", "-o", "s/"], 2);
     arena.refuses(["encode", "input", "-o", "s"], 2);
-    // Also when the input is hopeless: outputs are looked at first.
+    // Outputs are checked first, even if the input is hopeless.
     arena.write("t/0", &files[0]);
     arena.refuses(["decode", "t", "-o", "out"], 2);
-    // With -f they are replaced.
+    // -f replaces existing outputs.
     arena.expect(["decode", "s", "-f"], 0);
     assert!(arena.read("name") == payload(27, LEN));
     arena.expect(["decode", "c.fec", "-o", "out", "-f"], 0);
@@ -46,7 +46,7 @@ fn output_that_exists() {
     arena.nothing_temporary();
 }
 
-/// Not even with -f: with --partial, or when shards are encoded, it would be lost.
+/// -f does not allow it either: --partial, or encoding shards, would destroy the input.
 #[test]
 fn output_that_is_the_input() {
     let arena = Arena::new();
@@ -105,13 +105,13 @@ fn file_of_another_root() {
     arena.refuses(["decode", "other/4", "-o", "out", "--root", &root], 5);
     arena.refuses(["verify", "other", "--root", &root], 5);
     arena.refuses(["verify", "other/0", "--root", &root], 5);
-    // Among enough others it changes nothing.
+    // Among enough other shards, the stray ones change nothing.
     arena.expect(["decode", "s", "other/0", "other/1", "-o", "out", "--root", &root], 0);
     assert!(arena.read("out") == payload(28, LEN));
     arena.write("c.fec", &as_container(&SMALL, &small_rows(29)).bytes());
     arena.refuses(["decode", "c.fec", "-o", "out2", "--root", &root], 5);
     arena.refuses(["verify", "c.fec", "--root", &root], 5);
-    // One shard file alone.
+    // A single shard file alone.
     arena.expect(["verify", "s/4", "--root", &root], 0);
     let mut damaged = files[4].clone();
     for at in [100, 200, PROOFS + 9, BODY + 88, 2000, TAIL + 10, TAIL + 260, TAIL + 300, TAIL + 400] {
@@ -144,7 +144,7 @@ fn unreadable_shard_file() {
     expect(&output, 4);
 }
 
-/// More files than a process may usually have open at once.
+/// More files than a process may usually have open.
 #[test]
 fn more_shard_files_than_open_files_allowed() {
     let arena = Arena::new();
@@ -163,7 +163,7 @@ fn more_shard_files_than_open_files_allowed() {
     assert!(arena.read("out") == payload(31, LEN));
 }
 
-/// A symbolic link is not followed, and not replaced either: /dev/stdout is one.
+/// A symbolic link is neither followed nor replaced: /dev/stdout is one.
 #[test]
 fn output_that_is_a_symbolic_link() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn output_that_is_a_symbolic_link() {
     assert!(std::fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
 }
 
-/// Not even with -f: the shard would be gone, and others like it may be too few.
+/// -f does not allow it either: the shard would be gone, and the others may be too few.
 #[test]
 fn output_that_is_a_shard_of_the_input_folder() {
     let (folder, _) = common::scratch("x", &payload(3, 5000));

@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A sparse file of zeros: large, and quick to make.
+/// Makes a sparse file of zeros: large, and quick to make.
 fn sparse(arena: &Arena, name: &str, len: u64) {
     File::create(arena.path(name)).unwrap().set_len(len).unwrap();
 }
 
 /// Starts an encoder, changes its input in the middle of the work, and expects exit code 4.
 fn input_changes(options: &[&str], change: &(dyn Fn(&Path) + Sync)) {
-    // To a FIFO that is read slowly: the encoder cannot be ahead of the change.
+    // The output is a FIFO that is read slowly, so the encoder cannot be ahead of the change.
     let arena = Arena::new();
     sparse(&arena, "input", 64 << 20);
     make_fifo(&arena.path("fifo"));
@@ -19,7 +19,7 @@ fn input_changes(options: &[&str], change: &(dyn Fn(&Path) + Sync)) {
     let child = arena.spawn([&encode[..], options].concat());
     let mut fifo = File::open(arena.path("fifo")).unwrap();
     fifo.read_exact(&mut vec![0; 1 << 20]).unwrap();
-    // Whoever opens the input to write to it waits until the encoder has read on, for 45 seconds if it cannot.
+    // Opening the input for writing waits until the encoder has read on, up to 45 seconds if it cannot.
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| change(&arena.path("input")));
         while !changing.is_finished() {
@@ -38,7 +38,7 @@ fn input_changes(options: &[&str], change: &(dyn Fn(&Path) + Sync)) {
     }
 }
 
-/// The change comes when the temporary output is there. An encoder that was ready by then gets a larger input.
+/// The change comes once the temporary output exists. If the encoder is ready by then, it gets a larger input.
 fn changes_while_files_are_written(output: &str, options: &[&str], change: &dyn Fn(&Path)) {
     for mebibytes in [16, 64, 256, 1024] {
         let arena = Arena::new();
@@ -83,7 +83,7 @@ fn input_that_grows() {
 #[test]
 fn input_that_changes_in_place() {
     use std::os::unix::fs::FileExt;
-    // Behind the reader: only the time stamps tell.
+    // The change is behind the reader: only the time stamps tell.
     let touch =
         |path: &Path| OpenOptions::new().write(true).open(path).unwrap().write_all_at(b"x", 0).unwrap();
     input_changes(&[], &touch);
@@ -103,7 +103,7 @@ fn interrupted(arena: &Arena, child: Child, before: &[String]) {
     arena.nothing_temporary();
 }
 
-/// `nohup fec …`, and what a shell without job control starts in the background.
+/// `nohup fec …`, and background commands of a shell without job control.
 #[test]
 fn signals_that_were_ignored_when_it_was_started_end_nothing() {
     use rustix::process::Signal;
@@ -121,7 +121,7 @@ fn signals_that_were_ignored_when_it_was_started_end_nothing() {
         stdin.write_all(&payload(33, 1 << 20)).unwrap();
         arena.wait_for_temporary();
         signal(&child, ignored);
-        // Where signals are caught, that is told and done long before.
+        // A caught signal would have ended the run long before.
         std::thread::sleep(Duration::from_millis(500));
         stdin.write_all(b"more").expect("it still reads");
         drop(stdin);
@@ -138,7 +138,7 @@ fn interrupted_while_encoding_to_shards() {
     for (round, with) in common::signals().iter().cycle().take(24).enumerate() {
         let child = arena.spawn(["encode", "input", "-k", "100", "-m", "100", "--set-size", "1M"]);
         arena.wait_for_temporary();
-        // At first while the files are being made, later while they are written.
+        // Early rounds interrupt while files are created, later ones while they are written.
         std::thread::sleep(Duration::from_micros(40 * (round * round) as u64));
         signal(&child, *with);
         interrupted(&arena, child, &["input".to_owned()]);
@@ -175,7 +175,7 @@ fn interrupted_while_decoding() {
         signal(&child, signals[0]);
         interrupted(&arena, child, &before);
     }
-    // From a pipe that stands still, to a file and to another pipe.
+    // The input is a pipe that stands still, the output a file or another pipe.
     let head = arena.read("c.fec")[..30 << 20].to_vec();
     for target in ["out", "-"] {
         let before = common::listing(&arena.work);
@@ -185,7 +185,7 @@ fn interrupted_while_decoding() {
             std::thread::scope(|scope| {
                 scope.spawn(|| stdin.write_all(&head[..100_000]).unwrap()).join().unwrap();
             });
-            // With a root the pipe is read to its end first.
+            // With a root the pipe is first read to its end.
             if target == "out" && root.is_empty() {
                 arena.wait_for_temporary();
             } else {
@@ -234,7 +234,7 @@ fn stdout_closed() {
     stdout_closed_early(&arena, &["decode", "-"], &boxed, 1);
 }
 
-/// Standard error that cannot be written to changes neither the exit code nor the result.
+/// An unwritable standard error changes neither the exit code nor the result.
 #[test]
 fn stderr_full() {
     let arena = Arena::new();
@@ -286,7 +286,7 @@ fn output_device_full() {
     arena.nothing_temporary();
 }
 
-/// A limit on the size of files sends a signal that would end the process and leave the temporary file.
+/// A file size limit sends a signal, which would end the process and leave the temporary file.
 #[test]
 fn file_size_limit() {
     let arena = Arena::new();
@@ -300,7 +300,7 @@ fn file_size_limit() {
     }
 }
 
-/// A file system with one mebibyte, unmounted when dropped.
+/// A file system of one mebibyte, unmounted when dropped.
 struct Tiny<'a>(&'a Path);
 
 impl Drop for Tiny<'_> {
@@ -327,7 +327,7 @@ fn file_system_full() {
     arena.expect(["encode", "input", "-o", "s/"].into_iter().chain(options), 0);
     let boxed = arena.read("c.fec");
     let empty = || assert_eq!(common::listing(&tiny), Vec::<String>::new());
-    // Seen before the work where the size is known, and in the middle of it where it is not.
+    // A full disk is noticed before the work if the size is known, and otherwise during it.
     arena.refuses(["encode", "input", "-o", "tiny/s/"].into_iter().chain(options), 4);
     empty();
     arena.refuses(["encode", "input", "-o", "tiny/c.fec"].into_iter().chain(options), 4);
@@ -349,7 +349,7 @@ fn a_sigbus_that_somebody_sends_ends_the_process() {
     sparse(&arena, "input", 64 << 20);
     make_fifo(&arena.path("fifo"));
     let child = arena.spawn(["encode", "input", "-o", "fifo", "-k", "4", "-m", "1"]);
-    // Now it waits for somebody who reads.
+    // The process now waits for a reader.
     let fifo = File::open(arena.path("fifo")).unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::BUS)
         .unwrap();

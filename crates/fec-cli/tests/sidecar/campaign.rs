@@ -1,5 +1,5 @@
-//! Seeded random trees, and random damage to them and to their sidecars. Repair never says that all is well where a byte
-//! is another; verify and repair agree about what can be mended; what cannot be is not touched.
+//! Seeded random trees, with random damage to them and to their sidecars. Repair never reports success over a wrong
+//! byte. Verify and repair agree on what can be mended. The rest stays untouched.
 //!
 //! `FEC_MUTATIONS` sets the number of cases, `FEC_SEED` the first seed.
 
@@ -14,7 +14,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
 }
 
-/// A random tree in the folder `d`; returns the redundancy that it is protected with.
+/// Makes a random tree in the folder `d`. Returns the redundancy to protect it with.
 fn plant(arena: &Arena, random: &mut Random) -> &'static str {
     let files = 1 + random.below(12);
     fs::create_dir_all(arena.path("d/e/f")).unwrap();
@@ -28,7 +28,7 @@ fn plant(arena: &Arena, random: &mut Random) -> &'static str {
             4 => random.below(20_000),
             _ => random.below(90_000),
         };
-        // Some are of the same bytes, and some of zeros with a byte behind them.
+        // Some files have equal bytes, and some are zeros with one more byte.
         let bytes = match random.below(8) {
             0 => [vec![0; len], vec![1]].concat(),
             1 => payload(1, len),
@@ -99,7 +99,7 @@ fn damaged(mut bytes: Vec<u8>, other: &[u8], random: &mut Random) -> (Vec<u8>, &
     (bytes, name)
 }
 
-/// Does something to a file of the tree, or to all of it.
+/// Changes a file of the tree, or all of it.
 fn mutate(arena: &Arena, random: &mut Random) -> String {
     let files = files(arena);
     if files.is_empty() {
@@ -156,12 +156,12 @@ fn mutate(arena: &Arena, random: &mut Random) -> String {
     format!("{name} {}", path.strip_prefix(&arena.work).unwrap().display())
 }
 
-/// Whether all that was protected is there, byte for byte; what came to it does not count.
+/// Whether every protected entry exists, byte for byte. Added entries do not count.
 fn is_as_before(now: &BTreeMap<PathBuf, What>, before: &BTreeMap<PathBuf, What>) -> bool {
     before.iter().all(|(path, what)| now.get(path) == Some(what))
 }
 
-/// Runs one case; returns the last exit code of repair.
+/// Runs a case. Returns the last exit code of repair.
 fn case(seed: u64) -> i32 {
     let random = &mut Random::new(seed);
     let arena = Arena::new();
@@ -188,7 +188,7 @@ fn case(seed: u64) -> i32 {
     match verified {
         0 if is_whole() => {}
         1 | 3 => {}
-        // All that is left says that it is of another version.
+        // Every remaining part claims another version.
         6 if said.contains("format version") => return verified,
         _ => tell("verify", &said),
     }
@@ -197,7 +197,7 @@ fn case(seed: u64) -> i32 {
     if dry != verified || seen(&arena.work) != damaged {
         tell("a dry run", &format!("ended with {dry}"));
     }
-    // A copy elsewhere changes nothing here.
+    // A copy elsewhere changes nothing in place.
     if random.chance(25) {
         let (exit, said) = run("repair", &["-o", "new"]);
         let is_right = match exit {
@@ -210,7 +210,7 @@ fn case(seed: u64) -> i32 {
             tell(&format!("repair -o ended with {exit}"), &said);
         }
     }
-    // Without --revert first, every other time: it may leave what was edited, and nothing else.
+    // Half of the cases first repair without --revert: this may leave edits, and nothing else.
     if random.chance(50) {
         let (exit, said) = run("repair", &[]);
         let is_right = match exit {
@@ -232,7 +232,7 @@ fn case(seed: u64) -> i32 {
     if !is_right {
         tell(&format!("repair --revert ended with {exit}"), &said);
     }
-    // What is possible of the rest; and what was mended stays so.
+    // --partial mends the rest as far as possible, and mended files stay so.
     if exit == 3 {
         let (partial, said) = run("repair", &["--revert", "--partial"]);
         if partial != 3 {

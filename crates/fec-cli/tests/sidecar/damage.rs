@@ -1,15 +1,15 @@
-//! Files that rot, vanish or are edited: what verify says of them, and what repair makes of them.
+//! Files that rot, vanish or are edited: the report of verify, and the result of repair.
 
 use super::*;
 
-/// All of it but the times of changes, which the system alone keeps.
+/// All entries without their change times, which only the system can set.
 fn lasting(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut all = seen(folder);
     all.values_mut().for_each(|seen| seen.changed = (0, 0));
     all
 }
 
-/// A bit flips, and nobody wrote: the block is computed and written where it was, and nothing else is.
+/// A bit flips without a write: repair computes the block and writes it in place, and nothing else.
 #[test]
 fn rot_is_mended_where_it_is() {
     for (path, at, len) in [
@@ -36,7 +36,8 @@ fn rot_is_mended_where_it_is() {
     }
 }
 
-/// The ends of two files stand in one block. When one is gone nobody knows of the other's end, which is not called damaged.
+/// The ends of two files share a block. When one file is gone, the other's end cannot be checked and is not called
+/// damaged.
 #[test]
 fn the_end_of_a_file_is_not_blamed_for_what_shares_its_block() {
     let arena = Arena::new();
@@ -52,11 +53,11 @@ fn the_end_of_a_file_is_not_blamed_for_what_shares_its_block() {
     fs::remove_file(arena.path("d/two")).unwrap();
     assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024]])));
     arena.expect(["repair", "d.fecp"], 0);
-    // With the other intact it is known.
+    // If the other file is intact, the end can be checked.
     flip(&arena.path("d/one"), 20);
     flip(&arena.path("d/one"), 100 * 1024 + 5);
     assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024], [102_400, 102_700]])));
-    // And if both ends are damaged, of the one that has no other damage.
+    // If both ends are damaged, the file without other damage is named.
     flip(&arena.path("d/two"), 80 * 1024);
     assert_eq!(damage("d/one"), Some(serde_json::json!([[0, 1024]])));
     assert_eq!(damage("d/two"), Some(serde_json::json!([[81_920, 82_320]])));
@@ -64,7 +65,7 @@ fn the_end_of_a_file_is_not_blamed_for_what_shares_its_block() {
     is_intact(&arena, "d.fecp");
 }
 
-/// What is gone comes back: bytes, kinds, permissions and times; the names of folders that hold nothing too.
+/// Deleted entries come back: bytes, kinds, permissions, times, and the names of empty folders.
 #[test]
 fn what_was_deleted_comes_back() {
     let arena = Arena::new();
@@ -92,7 +93,7 @@ fn what_was_deleted_comes_back() {
         assert!(gone.iter().all(|gone| found.contains(&pair(gone, "missing"))), "{found:?}");
         arena.expect(["repair", "d.fecp"], 0);
         let mut after = forget_inodes(seen(&arena.path("d")));
-        // A folder that stayed has the time at which things were made in it.
+        // A folder that stayed gets the time at which entries were made in it.
         for folder in ["", "sub"] {
             after.entry(folder.into()).and_modify(|seen| seen.modified = before[Path::new("sub")].modified);
         }
@@ -102,7 +103,7 @@ fn what_was_deleted_comes_back() {
     }
 }
 
-/// What somebody wrote is not damage: it stays until --revert says that it is.
+/// An edit is not damage: it stays until --revert undoes it.
 #[test]
 fn what_was_edited_stays_until_it_is_reverted() {
     let longer = [payload(2, 700), payload(8, 3000)].concat();
@@ -133,7 +134,7 @@ fn what_was_edited_stays_until_it_is_reverted() {
         assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")], "{name}");
         let said = changes_nothing(&arena, &["repair", "d.fecp"], 1);
         assert!(said.contains("--revert"), "{name}: {said}");
-        // What is beside it is mended all the same.
+        // Damage beside the edit is mended all the same.
         flip(&arena.path("d/large"), 3);
         let left = tree(&arena.path("d"))[Path::new("small")].clone();
         arena.expect(["repair", "d.fecp"], 1);
@@ -147,7 +148,7 @@ fn what_was_edited_stays_until_it_is_reverted() {
     }
 }
 
-/// Times and permissions alone are no damage, and stay as they are.
+/// Changed times and permissions are no damage, and stay.
 #[test]
 fn what_was_only_touched_is_intact() {
     let arena = Arena::new();
@@ -176,8 +177,8 @@ fn files_that_changed_places_are_put_back() {
     is_intact(&arena, "d.fecp");
 }
 
-/// Bytes that were inserted or cut out move what is behind them. It is found there and counts as there: only the blocks that
-/// were hit are lost, with any number of threads.
+/// Inserted or removed bytes move the rest of the file. The moved blocks are found and count as intact: only the blocks
+/// that were hit are lost, with any number of threads.
 #[test]
 fn what_has_shifted_is_found_where_it_is() {
     let bytes = payload(1, 150 * 1024);
@@ -194,7 +195,7 @@ fn what_has_shifted_is_found_where_it_is() {
     ] {
         let arena = Arena::new();
         arena.write("f", &bytes);
-        // Eight of 150 blocks may be lost, and many more are not where they were.
+        // Eight of 150 blocks may be lost, and many more have moved.
         protect(&arena, &["f", "-r", "5%"]);
         edit(&arena.path("f"), &changed);
         for threads in ["1", "4"] {
@@ -209,7 +210,7 @@ fn what_has_shifted_is_found_where_it_is() {
     }
 }
 
-/// A file that was renamed is known by its content: it is left under its new name, and serves to mend others from there.
+/// A renamed file is known by its content. It keeps its new name, and helps to mend other files.
 #[test]
 fn what_was_renamed_is_known_again() {
     let arena = Arena::new();
@@ -234,7 +235,7 @@ fn what_was_renamed_is_known_again() {
     is_intact(&arena, "d.fecp");
 }
 
-/// A file that was cut into two others: they are enough to make it again.
+/// A file was cut into two: its parts are enough to make it again.
 #[test]
 fn a_file_is_made_of_its_parts() {
     let arena = Arena::new();
@@ -250,7 +251,7 @@ fn a_file_is_made_of_its_parts() {
     is_intact(&arena, "d.fecp");
 }
 
-/// Blocks that are all alike can be taken for each other nowhere: one bit is found and mended.
+/// All blocks of the file are equal, but none is mistaken for another: a flipped bit is found and mended.
 #[test]
 fn one_bit_of_a_file_of_equal_bytes_is_mended() {
     let arena = Arena::new();
@@ -266,8 +267,8 @@ fn one_bit_of_a_file_of_equal_bytes_is_mended() {
     is_intact(&arena, "f.fecp");
 }
 
-/// A set of 40 originals and 20 recovery shards: any 20 of them may be lost, of files and sidecar. With one more nothing
-/// is changed at all.
+/// A set of 40 originals and 20 recovery shards: any 20 of them may be lost, in files and sidecar. With one more lost,
+/// nothing is changed.
 #[test]
 fn as_much_as_was_promised_may_be_lost_and_no_more() {
     let of_files = |lost: u64| (0..lost).map(|nth| (nth * 7 % 30 * 1024, false)).collect::<Vec<_>>();
@@ -293,7 +294,7 @@ fn as_much_as_was_promised_may_be_lost_and_no_more() {
         assert_eq!((&worst["used"], &worst["of"]), (&used.into(), &20.into()), "{name}");
         assert_eq!(worst["one_piece_bytes"], (20 - used) * 1024, "{name}");
         changes_nothing(&arena, &["repair", "d.fecp", "-n"], 1);
-        // So many blocks more that one is too many.
+        // Enough further blocks rot to exceed the limit by one.
         let rotten = arena.read("d/a");
         for nth in of_files(21 - used + lost).into_iter().skip(lost as usize) {
             flip(&arena.path("d/a"), nth.0);
@@ -315,7 +316,7 @@ fn as_much_as_was_promised_may_be_lost_and_no_more() {
     }
 }
 
-/// Two sets, of which one has lost too much: what lies in the other is mended, and what cannot be is left as it is.
+/// The first of two sets has lost too much. Files in the other set are mended, and the rest stays as it is.
 #[test]
 fn what_can_be_mended_is_with_partial() {
     let arena = Arena::new();
@@ -327,7 +328,7 @@ fn what_can_be_mended_is_with_partial() {
     assert_eq!((&report["data"], &report["recovery"], &report["sets"]), (&125.into(), &20.into(), &2.into()));
     (0..21).for_each(|nth| flip(&arena.path("d/a"), nth * 2 * 1024));
     let rotten = arena.read("d/a");
-    // Position 125, of the second set.
+    // Position 125 lies in the second set.
     flip(&arena.path("d/b"), 100);
     fs::remove_file(arena.path("d/link")).unwrap();
     changes_nothing(&arena, &["repair", "d.fecp"], 3);
@@ -344,7 +345,7 @@ fn what_can_be_mended_is_with_partial() {
     arena.nothing_temporary();
 }
 
-/// All of it is written elsewhere, as it was, whatever became of it; where it is, nothing changes.
+/// The copy is written elsewhere in its old state, and nothing changes in place.
 #[test]
 fn a_whole_copy_can_be_made_elsewhere() {
     let arena = Arena::new();
@@ -368,7 +369,7 @@ fn a_whole_copy_can_be_made_elsewhere() {
     arena.nothing_temporary();
 }
 
-/// Empty files, and entries that hold no bytes at all, need no recovery data to come back.
+/// Empty files, and entries without bytes, come back without recovery data.
 #[test]
 fn what_holds_no_bytes_is_mended_too() {
     let arena = Arena::new();
@@ -389,7 +390,7 @@ fn what_holds_no_bytes_is_mended_too() {
     is_intact(&arena, "d.fecp");
 }
 
-/// A file that is looked at in several parts: damage at their borders, and bytes more than it had.
+/// A file that is examined in several parts, with damage at their borders and with added bytes.
 #[test]
 fn a_large_file_is_mended_anywhere() {
     let arena = Arena::new();
@@ -412,7 +413,7 @@ fn a_large_file_is_mended_anywhere() {
     assert!(arena.read("f") == bytes);
 }
 
-/// What is whole where it is goes to the copy, although what it shares a block with is lost for good.
+/// Whole files go to the copy, even if a file that shares a block with them is lost.
 #[test]
 fn a_copy_has_all_that_is_whole() {
     let arena = Arena::new();
@@ -428,7 +429,7 @@ fn a_copy_has_all_that_is_whole() {
     assert!(!copied.contains_key(Path::new("large")));
 }
 
-/// A sidecar is not replaced by one of an empty folder, where a disk may be missing, nor protected itself.
+/// A sidecar is neither replaced by one of an empty folder, where a disk may be missing, nor protected itself.
 #[test]
 fn what_protects_files_is_not_replaced_by_nothing() {
     let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! Links, FIFOs and files with lies in them, which others put under names that `fec` uses, in folders that they may write to.
+//! Links, FIFOs and lying files that others put under names which `fec` uses, in folders that they may write to.
 
 use super::*;
 use fec_core::digest::HashKind;
@@ -6,9 +6,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::os::unix::fs::{chown, lchown};
 
 const LIST: &str = "d.fecp.repairing";
-/// Bytes of a block of so small a tree, and so of a piece.
+/// Bytes of a block, and so of a piece, of so small a tree.
 const BLOCK: usize = 1024;
-/// Somebody else.
+/// Another user.
 const OTHER: u32 = 12_345;
 
 fn fifo(path: &Path) {
@@ -23,10 +23,10 @@ fn is_root() -> bool {
     is
 }
 
-/// Words that are said of something planted, and the planting.
+/// The words of the message about a planted object, and the action that plants it.
 type Plant = (&'static str, Box<dyn Fn()>);
 
-/// All that somebody may put under a name, each with what is said of it.
+/// Every object that somebody may put under a name, with the words about it.
 fn plants(arena: &Arena, path: &Path) -> Vec<Plant> {
     arena.write("victim", b"precious");
     let (at, victim) = (path.to_path_buf(), arena.path("victim"));
@@ -58,7 +58,7 @@ fn take_away(path: &Path) {
     fs::remove_file(path).or_else(|_| fs::remove_dir(path)).expect("it was planted");
 }
 
-/// The line of a list for damaged pieces of a file, as the specification has it.
+/// The line of a list for the damaged pieces of a file, by the specification.
 pub(super) fn line(entry: usize, bytes: &[u8], pieces: &[usize], piece_len: usize) -> String {
     let word = |nth: &usize| {
         let piece = &bytes[nth * piece_len..bytes.len().min((nth + 1) * piece_len)];
@@ -69,12 +69,12 @@ pub(super) fn line(entry: usize, bytes: &[u8], pieces: &[usize], piece_len: usiz
     format!("{entry}{}\n", pieces.iter().map(word).collect::<String>())
 }
 
-/// Later changes have a later time.
+/// Waits, so that later changes have a later time.
 pub(super) fn tick() {
     std::thread::sleep(Duration::from_millis(20));
 }
 
-/// A folder of two files, of which the second is entry number 2.
+/// A folder of two files. The second is entry number 2.
 fn two() -> (Arena, String) {
     let arena = Arena::new();
     age(&arena.write("d/a", &payload(1, 5000)), 1);
@@ -98,7 +98,7 @@ fn what_stands_in_the_place_of_the_list_is_neither_followed_nor_waited_for() {
         changes_nothing(&arena, &["verify", "d.fecp"], 1);
         take_away(&arena.path(LIST));
     }
-    // A file that is no list was written by somebody for something else.
+    // A file that is no list belongs to somebody.
     arena.write(LIST, b"a letter to my aunt");
     assert!(changes_nothing(&arena, &["repair", "d.fecp"], 2).contains("no list"));
     fs::remove_file(arena.path(LIST)).unwrap();
@@ -106,7 +106,7 @@ fn what_stands_in_the_place_of_the_list_is_neither_followed_nor_waited_for() {
     assert_eq!(arena.read("victim"), b"precious");
 }
 
-/// Nothing is to be written: it does no harm.
+/// A run that writes no list is not harmed.
 #[test]
 fn what_stands_in_the_place_of_the_list_does_not_matter_where_none_is_needed() {
     let (arena, _) = two();
@@ -125,7 +125,7 @@ fn a_planted_list_reverts_nothing() {
     let mut blocks = payload(2, 9500);
     blocks[3000..3100].fill(7);
     let time = |path: &str| fs::metadata(arena.path(path)).and_then(|meta| meta.modified()).unwrap();
-    // The second edit has the size of old, and the third is of one block.
+    // The second edit has the old size, and the third a single block.
     for now in [&edited[..], &edited[..9500], &blocks] {
         fs::write(arena.path("d/b"), now).unwrap();
         let all: Vec<usize> = (0..now.len().div_ceil(BLOCK)).collect();
@@ -137,7 +137,7 @@ fn a_planted_list_reverts_nothing() {
                     tick();
                 }
                 arena.write(LIST, format!("fec repair of {root}\n{lines}").as_bytes());
-                // As old as what is to be undone.
+                // The list is as old as the edit that it would undo.
                 File::open(arena.path(LIST)).and_then(|file| file.set_modified(time("d/b"))).unwrap();
                 let told = changes_nothing(&arena, &["repair", "d.fecp", "--root", &root, "-n"], 1);
                 assert!(told.contains("left d/b (edited)"), "{lines}: {told}");
@@ -146,7 +146,7 @@ fn a_planted_list_reverts_nothing() {
                 fs::remove_file(arena.path(LIST)).ok();
             }
         }
-        // A list that was there before, and says that something else was in the file.
+        // The list existed before and records other bytes of the file.
         arena.write(
             LIST,
             format!("fec repair of {root}\n{}", line(2, &payload(9, 9500), &all[..9], BLOCK)).as_bytes(),
@@ -159,8 +159,8 @@ fn a_planted_list_reverts_nothing() {
     }
 }
 
-/// As a repair leaves it that is killed while it writes: its list, and a file with a time of its own, of which some blocks are
-/// right and some as they were. Whatever else is in it somebody has written.
+/// The state after a repair was killed while it wrote: its list, and a file with a new time, in which some blocks are
+/// right and some unchanged. Any other bytes in the file are somebody's edit.
 #[test]
 fn what_a_repair_has_half_mended_is_mended() {
     for (foreign, exit) in [(None, 0), (Some(5001), 1), (Some(20), 1), (Some(9499), 1), (Some(3100), 1)] {
@@ -168,7 +168,7 @@ fn what_a_repair_has_half_mended_is_mended() {
         let right = payload(2, 9500);
         let mut now = right.clone();
         [1500, 4000, 5000, 8000, 9400].into_iter().for_each(|at| now[at] ^= 0x55);
-        // The end of a file that is longer than a block counts as one.
+        // The end of a file longer than a block counts as a block.
         let list = format!("fec repair of {root}\n{}", line(2, &now, &[1, 3, 4, 7, 9], BLOCK));
         set_mode(&arena.write(LIST, list.as_bytes()), 0o600);
         tick();
@@ -186,7 +186,7 @@ fn what_a_repair_has_half_mended_is_mended() {
     }
 }
 
-/// Larger blocks have several pieces, each of which a write that was cut off has reached or has not.
+/// A larger block has several pieces, and a write that was cut off may have reached only some of them.
 #[test]
 fn a_block_that_was_half_written_is_known_by_its_pieces() {
     const PIECE: usize = 4096;
@@ -227,7 +227,7 @@ fn a_planted_mark_gives_no_folder_away() {
     let mark = arena.path("out/.fec-restoring");
     for (said, plant) in plants(&arena, &mark) {
         plant();
-        // Those that can hold something hold what a mark does.
+        // Objects that can hold bytes hold those of a mark.
         if !mark.is_symlink() && mark.is_file() {
             fs::write(&mark, arena.read("mark")).unwrap();
         }
@@ -257,7 +257,7 @@ fn a_planted_state_does_not_say_that_all_was_looked_at() {
     arena.expect(args, 1);
 }
 
-/// An archive or a list is never readable to more than what it tells of.
+/// An archive or a list is never readable for more users than the files it describes.
 #[test]
 fn what_tells_of_private_files_is_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
@@ -274,7 +274,7 @@ fn what_tells_of_private_files_is_private() {
         set_mode(&arena.path("d"), folder);
         protect(&arena, &["d", "-r", "100%"]);
         assert_eq!(mode(&arena.path("d.fecp")), sidecar);
-        // A state that was there before, for everybody.
+        // The state file existed before, readable for everybody.
         arena.write("state", b"fec scrub state 1\n");
         set_mode(&arena.path("state"), 0o644);
         for state in ["state", "new"] {
@@ -287,7 +287,7 @@ fn what_tells_of_private_files_is_private() {
     }
 }
 
-/// Somebody who has planted a pipe reads what is written to it.
+/// Somebody who has planted a pipe would read everything written to it.
 #[test]
 fn an_output_that_somebody_else_has_planted_is_not_written_to() {
     if !is_root() {
@@ -316,14 +316,14 @@ fn an_output_that_somebody_else_has_planted_is_not_written_to() {
         }
         fs::remove_file(&out).unwrap();
     }
-    // One's own, and what root has put there, are as good as ever.
+    // The user's own objects, and those of root, are trusted.
     symlink("/dev/null", &out).unwrap();
     arena.expect(["decode", "secret.fec", "-o", "shared/out"], 0);
     arena.expect(["decode", "secret.fec", "-o", "/dev/null"], 0);
     assert!(secret.exists());
 }
 
-/// Where a sidecar is to be read or made, a FIFO is not waited for.
+/// No command waits for a FIFO in the place of a sidecar.
 #[test]
 fn a_fifo_in_the_place_of_a_sidecar_is_not_waited_for() {
     let (arena, _) = two();
@@ -340,7 +340,7 @@ fn a_fifo_in_the_place_of_a_sidecar_is_not_waited_for() {
     }
 }
 
-/// With few descriptors, too.
+/// The test also allows only few descriptors.
 #[test]
 fn however_many_files_are_half_mended_all_are_mended() {
     const FILES: usize = 150;

@@ -1,10 +1,10 @@
-//! Protecting: what is taken, what is left out, and that what is protected is only read.
+//! Protecting: the entries that are included, those that are left out, and that protected files are only read.
 
 use super::*;
 use rustix::fs::inotify;
 use std::ffi::OsStr;
 
-/// The sidecar of a file stands beside it, says what it is, and is not replaced unless that is asked for.
+/// The sidecar of a file stands beside it, tells its kind, and is replaced only on request.
 #[test]
 fn a_file_is_protected_by_a_sidecar_beside_it() {
     let arena = Arena::new();
@@ -21,7 +21,7 @@ fn a_file_is_protected_by_a_sidecar_beside_it() {
     assert!(changes_nothing(&arena, &["repair", "photo.jpg.fecp"], 0).contains("nothing to repair"));
 }
 
-/// Links are taken as links, and what they lead to is not; further names of a file take no further bytes.
+/// Links are recorded as links, without their targets. Further names of a file take no further bytes.
 #[test]
 fn a_folder_is_protected_with_all_that_is_in_it() {
     let arena = Arena::new();
@@ -54,7 +54,7 @@ fn a_folder_is_protected_with_all_that_is_in_it() {
     is_intact(&arena, "d.fecp");
 }
 
-/// A folder within itself: the sidecar that lies in what it protects is not part of it, nor what repair leaves beside it.
+/// A sidecar inside the folder it protects does not cover itself, nor the files that repair leaves beside it.
 #[test]
 fn a_sidecar_does_not_protect_itself() {
     let arena = Arena::new();
@@ -69,7 +69,7 @@ fn a_sidecar_does_not_protect_itself() {
     assert_eq!(entries, 12, "six files, three folders, three links");
 }
 
-/// Several files and folders need a name; their sidecar may lie anywhere, and then says nothing without --base.
+/// Several files and folders need a name for their sidecar. The sidecar may lie anywhere, and then needs --base.
 #[test]
 fn several_paths_have_one_sidecar() {
     let arena = Arena::new();
@@ -100,7 +100,7 @@ fn what_is_excluded_is_left_out() {
         protect(&arena, &[&["d", "-f"], args].concat());
         json(&arena.expect(["verify", "d.fecp", "--json"], 0))["entries"].as_u64().unwrap()
     };
-    // The folder itself, and twelve in it.
+    // The folder itself and twelve entries in it.
     assert_eq!(entries(&[]), 13);
     assert_eq!(entries(&["--exclude", "twin"]), 12, "by name");
     assert_eq!(entries(&["--exclude", "d/sub/t*"]), 11, "by path");
@@ -111,7 +111,7 @@ fn what_is_excluded_is_left_out() {
     changes_nothing(&arena, &["protect", "d", "-o", "e.fecp", "--exclude", "d"], 2);
 }
 
-/// A list of paths may be separated by lines or NULs, and come from a file or standard input.
+/// A list of paths is separated by lines or NULs, and comes from a file or standard input.
 #[test]
 fn paths_may_be_listed() {
     let arena = Arena::new();
@@ -153,12 +153,12 @@ fn what_moves_with_its_sidecar_stays_protected() {
     is_intact(&arena, "there/d.fecp");
     assert_eq!(arena.read("there/d/small"), payload(2, 700));
     assert!(!arena.path("here").exists());
-    // Apart from each other, they need --base.
+    // If files and sidecar lie apart, --base is needed.
     fs::rename(arena.path("there/d.fecp"), arena.path("x.fecp")).unwrap();
     assert_eq!(states(&arena, &["x.fecp", "--base", "there"], 0), []);
 }
 
-/// A path from the root of the file system, and one that leads through a link, make the same sidecar.
+/// An absolute path, and a path through a link, give the same sidecar.
 #[test]
 fn paths_may_be_absolute_and_lead_through_a_link() {
     let arena = Arena::new();
@@ -179,7 +179,7 @@ fn paths_may_be_absolute_and_lead_through_a_link() {
     assert!(arena.read("real/folder/file") == payload(1, 5000));
 }
 
-/// More files than a set has blocks, several of which share each block.
+/// There are more files than a set has blocks, and several files share each block.
 #[test]
 fn thousands_of_files_have_one_sidecar() {
     let arena = Arena::new();
@@ -194,7 +194,7 @@ fn thousands_of_files_have_one_sidecar() {
     is_intact(&arena, "d.fecp");
 }
 
-/// The root is of names, contents, kinds and the right to execute: neither times nor other permissions are in it.
+/// The root covers names, contents, kinds and the right to execute, but neither times nor other permissions.
 #[test]
 fn a_sidecar_is_reproducible() {
     let arena = Arena::new();
@@ -221,12 +221,12 @@ fn a_sidecar_is_reproducible() {
     assert_ne!(protect(&arena, &["d", "-f"]), root, "the target of a link is in it");
 }
 
-/// No file is opened for writing, and none gets another time, mode or inode.
+/// No file is opened for writing, and none changes its time, mode or inode.
 #[test]
 fn protecting_and_verifying_only_read() {
     let arena = Arena::new();
     furnish(&arena);
-    // Processes that other tests are starting hold what was just written open for a moment.
+    // Processes that other tests start may hold recently written files open for a moment.
     std::thread::sleep(Duration::from_millis(500));
     let watcher = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
     let flags = inotify::WatchFlags::CLOSE_WRITE
@@ -247,7 +247,7 @@ fn protecting_and_verifying_only_read() {
     assert!(rustix::io::read(&watcher, &mut event).is_err(), "something was written to");
 }
 
-/// As many recovery bytes as were asked for, and not many more.
+/// The recovery data has the size that was asked for, and not much more.
 #[test]
 fn redundancy_is_what_was_asked_for() {
     let arena = Arena::new();
@@ -262,7 +262,7 @@ fn redundancy_is_what_was_asked_for() {
         let recovery = report["recovery_bytes"].as_u64().unwrap();
         assert!((least..=most).contains(&recovery), "{redundancy}: {recovery}");
         is_intact(&arena, "f.fecp");
-        // Half of what the redundancy stands: at least one block of it is there in each case.
+        // The file survives a gap of at least half of `least`. The damage is a block shorter than the longest such gap.
         let worst = json(&arena.expect(["verify", "f.fecp", "--json"], 0))["worst_set"].clone();
         let len = worst["one_piece_bytes"].as_u64().unwrap().min(200_000);
         assert!(len >= least / 2, "{redundancy}: {worst}");
@@ -299,11 +299,11 @@ fn what_cannot_be_protected_is_refused() {
         let said = changes_nothing(&arena, &[&["protect"], args].concat(), exit);
         assert!(said.contains(word), "{args:?}: {said}");
     }
-    // A link that is named is refused: what it leads to may be meant, or the link itself.
+    // A named link is refused: the user may mean its target or the link itself.
     assert!(changes_nothing(&arena, &["protect", "d/way"], 2).contains("a link"));
 }
 
-/// Times before 1970 are times too; and a folder that only holds what is protected is made where it is missing.
+/// Times before 1970 work. A missing folder that merely contains protected files is made.
 #[test]
 fn a_file_in_a_folder_that_is_not_protected() {
     let arena = Arena::new();
@@ -320,7 +320,7 @@ fn a_file_in_a_folder_that_is_not_protected() {
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
 }
 
-/// What is new in the folders is told of, and is no damage.
+/// New entries in protected folders are reported, and are no damage.
 #[test]
 fn what_is_not_protected_is_counted() {
     let arena = Arena::new();
@@ -339,13 +339,13 @@ fn what_is_not_protected_is_counted() {
     assert_eq!([unprotected(&[]), unprotected(&["--quick"]), unprotected(&["--sidecar-only"])], [3, 3, 0]);
     let said = text(&arena.expect(["verify", "d/own.fecp"], 0).stdout);
     assert!(said.contains("3 entries, such as ") && said.contains("--update"), "{said}");
-    // Whether the base was meant as a whole is not known: what is new in it alone is not counted.
-    // A new name of something that was there is none of them.
+    // The base may not be meant as a whole, so new entries directly in it are not counted. A new name of a protected
+    // file is not counted either.
     fs::rename(arena.path("d/large"), arena.path("d/renamed")).unwrap();
     assert_eq!(json(&arena.expect(["verify", "d/own.fecp", "--json"], 1))["unprotected"], 3);
 }
 
-/// Whoever names what is protected is told the name of its sidecar.
+/// Naming a protected file in place of its sidecar gives advice with the sidecar's name.
 #[test]
 fn the_sidecar_of_what_is_named_is_told() {
     let arena = Arena::new();
@@ -353,7 +353,7 @@ fn the_sidecar_of_what_is_named_is_told() {
     fs::remove_file(arena.path("d/dangling")).unwrap();
     protect(&arena, &["d"]);
     protect(&arena, &["d/large"]);
-    // A folder is checked by the sidecar beside it, and by those in it.
+    // A folder is checked by the sidecar beside it and by those inside it.
     let said = text(&arena.expect(["verify", "d"], 0).stdout);
     assert!(said.contains("d.fecp: intact") && said.contains("d/large.fecp: intact"), "{said}");
     for (command, name, exit) in [("repair", "d", 2), ("verify", "d/large", 3), ("repair", "d/large", 3)] {

@@ -1,4 +1,4 @@
-//! Sidecars of somebody who writes what he likes, with the project's own writers.
+//! Sidecars of an attacker who writes any content, made with the project's own writers.
 
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind};
@@ -12,10 +12,10 @@ use fec_core::merkle::Tree;
 use fec_core::params::{Form, GroupGeometry};
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 
-/// A sidecar to be.
+/// The content of a forged sidecar.
 pub(super) struct Forged {
     pub(super) entries: Vec<Entry>,
-    /// One for each entry that is not to have zeros.
+    /// The stat of each entry. Missing ones are zeros.
     pub(super) stats: Vec<Stat>,
     pub(super) base: Vec<u8>,
     pub(super) before: Digest,
@@ -23,14 +23,14 @@ pub(super) struct Forged {
     pub(super) block: u32,
     /// Bytes of positions, each at most a block.
     pub(super) positions: Vec<Vec<u8>>,
-    /// Positions with nothing behind those.
+    /// The number of further positions without content.
     pub(super) nothing: usize,
     pub(super) recovery: usize,
     /// Changes the catalog before it is signed.
     pub(super) tweak: fn(&mut Vec<u8>),
 }
 
-/// The code of forged metadata: one set, of which any shard is enough.
+/// The geometry of forged metadata: a single set, of which any shard is enough.
 pub(super) fn geometry(len: u64) -> GroupGeometry {
     let code = Code::new(1, 2).expect("a code");
     GroupGeometry::whole(Form::Sidecar, HashKind::Blake3, code, 64 << 20, len).expect("it is possible")
@@ -78,13 +78,13 @@ impl Forged {
         }
     }
 
-    /// With another entry; they have to be in order.
+    /// Adds an entry. Entries have to be in order.
     pub(super) fn with(mut self, path: &[u8], kind: EntryKind) -> Forged {
         self.entries.push(Entry { path: path.into(), kind });
         self
     }
 
-    /// With a file of at most a block.
+    /// Adds a file of at most a block.
     pub(super) fn file(mut self, path: &[u8], bytes: &[u8]) -> Forged {
         let tail = if bytes.is_empty() { 0 } else { self.positions.len() as u64 * u64::from(self.block) };
         if !bytes.is_empty() {
@@ -101,7 +101,7 @@ impl Forged {
         self.with(path, EntryKind::File(file))
     }
 
-    /// The file, and E.
+    /// The bytes of the file, and E.
     pub(super) fn build(&self) -> (Vec<u8>, Digest) {
         let block = self.block as usize;
         let mut originals: Vec<Vec<u8>> = self.positions.clone();

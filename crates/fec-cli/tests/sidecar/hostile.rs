@@ -1,4 +1,5 @@
-//! Sidecars that lie, and things that are none. Nothing outside the base is ever touched, and what is wrong is said.
+//! Sidecars that lie, and objects that are no sidecars. Nothing outside the base is ever touched, and the message names
+//! the fault.
 
 use super::forge::Forged;
 use super::*;
@@ -13,7 +14,7 @@ const COMMANDS: [&[&str]; 5] = [
     &["verify", "in/x.fecp", "--base", "in"],
 ];
 
-/// A work folder with a folder `in` for the sidecar, and something outside of it.
+/// A work folder with a folder `in` for the sidecar, and a file outside of it.
 fn arena() -> Arena {
     let arena = Arena::new();
     arena.write("outside/file", b"outside");
@@ -22,7 +23,7 @@ fn arena() -> Arena {
     arena
 }
 
-/// Every command refuses the forged sidecar with this code, and changes nothing.
+/// Asserts that every command refuses the forged sidecar with this code and changes nothing.
 #[track_caller]
 fn refused(arena: &Arena, forged: &Forged, exit: i32) {
     arena.write("in/x.fecp", &forged.build().0);
@@ -69,7 +70,7 @@ fn paths_that_lead_out_are_invalid() {
     }
 }
 
-/// A catalog may not make a link and then lead through it, nor one name twice, nor in another order.
+/// A catalog may neither make a link and lead through it, nor repeat a name, nor be out of order.
 #[test]
 fn entries_that_contradict_each_other_are_invalid() {
     let arena = arena();
@@ -89,7 +90,7 @@ fn entries_that_contradict_each_other_are_invalid() {
     refused(&arena, &shared, 5);
 }
 
-/// What the tree itself has made a link of is no folder: a path through it is not there, and nothing is put there.
+/// A link in the tree is no folder: a path through it counts as missing, and nothing is put there.
 #[test]
 fn a_path_through_a_link_of_the_tree_is_not_taken() {
     let arena = arena();
@@ -104,7 +105,7 @@ fn a_path_through_a_link_of_the_tree_is_not_taken() {
     }
 }
 
-/// Names that other systems take for one, or for a device, are names like others here.
+/// Names that other systems treat as equal, or as devices, are ordinary names here.
 #[test]
 fn odd_names_are_only_names() {
     let arena = arena();
@@ -139,7 +140,7 @@ fn odd_names_are_only_names() {
     is_intact(&arena, "in/x.fecp");
 }
 
-/// What the root does not bind gives nobody rights: neither those of the owner nor a time that cannot be.
+/// Values that the root does not bind grant no rights: neither the owner's permissions nor impossible times.
 #[test]
 fn forged_permissions_and_times_are_harmless() {
     let arena = arena();
@@ -157,7 +158,7 @@ fn forged_permissions_and_times_are_harmless() {
     }
 }
 
-/// The base that a sidecar records is never taken: the user names it.
+/// The recorded base is never used: the user names it.
 #[test]
 fn a_recorded_base_is_not_followed() {
     let arena = arena();
@@ -181,7 +182,7 @@ fn a_recorded_base_is_not_followed() {
     }
 }
 
-/// Numbers that promise more than is there, and what this version does not know.
+/// Numbers that promise more than there is, and values that this version does not know.
 #[test]
 fn forged_counts_are_refused() {
     let arena = arena();
@@ -216,7 +217,7 @@ fn forged_counts_are_refused() {
     assert!(!arena.path("in/a").exists());
 }
 
-/// A catalog that says of a file what its blocks are not: nothing else appears under its name.
+/// A catalog describes a file that its blocks do not match: no other bytes appear under its name.
 #[test]
 fn a_file_that_cannot_be_is_not_made() {
     let arena = arena();
@@ -242,7 +243,7 @@ fn a_file_that_cannot_be_is_not_made() {
     }
 }
 
-/// Whoever can append a generation is believed without a root, and not with one.
+/// An appended generation is believed without a root, but not with one.
 #[test]
 fn a_root_keeps_a_forged_generation_out() {
     let arena = arena();
@@ -263,7 +264,7 @@ fn a_root_keeps_a_forged_generation_out() {
     assert_eq!(arena.read("in/a"), b"alpha");
 }
 
-/// One sidecar behind another: which one is meant has to be said.
+/// A file holds one sidecar behind another: the user has to say which is meant.
 #[test]
 fn two_sidecars_in_one_file_are_ambiguous() {
     let arena = arena();
@@ -288,7 +289,7 @@ fn two_sidecars_in_one_file_are_ambiguous() {
     }
 }
 
-/// What is no sidecar, whatever its name; and a sidecar where none belongs.
+/// Files that are no sidecars, under any name, and sidecars where none belongs.
 #[test]
 fn what_is_no_sidecar_is_refused() {
     let arena = Arena::new();
@@ -307,10 +308,10 @@ fn what_is_no_sidecar_is_refused() {
         changes_nothing(&arena, &["verify", name], 3);
         changes_nothing(&arena, &["repair", name], if name == "/dev/null" { 2 } else { 3 });
     }
-    // Its bytes tell what it is.
+    // The kind of a file is told by its bytes.
     fs::rename(arena.path("d.fecp"), arena.path("noname")).unwrap();
     is_intact(&arena, "noname");
-    // A list of a repair that makes no sense is no reason to change anything.
+    // A senseless list of a repair changes nothing.
     let root = json(&arena.expect(["verify", "noname", "--json"], 0))["root"].as_str().unwrap().to_owned();
     edit(&arena.path("d/small"), b"edited");
     let other = "0".repeat(64);
@@ -325,7 +326,8 @@ fn what_is_no_sidecar_is_refused() {
     assert!(seen(&arena.path("d")) == before && !arena.path("noname.repairing").exists());
 }
 
-/// A sidecar that says that it protects itself, or what repair writes beside it: no panic, and nothing but what was named.
+/// A sidecar claims to protect itself, or the files that repair writes beside it. No command panics or touches more
+/// than the named files.
 #[test]
 fn a_sidecar_that_names_itself() {
     let arena = arena();

@@ -1,9 +1,9 @@
-//! Repairs that end on the way, or meet another one.
+//! Repairs that end early, or meet another repair.
 
 use super::*;
 use rustix::fs::{FlockOperation, flock};
 
-/// A repair that was killed at any moment can be run again, and mends what it had begun without being told to revert it.
+/// A repair that was killed at any moment can be run again. It finishes what it had begun without --revert.
 #[test]
 fn a_repair_that_was_killed_can_be_run_again() {
     let arena = Arena::new();
@@ -23,7 +23,7 @@ fn a_repair_that_was_killed_can_be_run_again() {
         std::thread::sleep(Duration::from_micros(u64::from(nth) * 1500));
         child.kill().unwrap();
         killed += u32::from(!child.wait().unwrap().success());
-        // Nothing is undone, and nothing is half there.
+        // No file is undone, and none is half there.
         assert!(!arena.path("d/5").exists() || arena.read("d/5") == payload(5, 100_000));
         arena.expect(["repair", "d.fecp"], 0);
         assert!(tree(&arena.path("d")) == before, "killed after {nth} steps");
@@ -34,7 +34,7 @@ fn a_repair_that_was_killed_can_be_run_again() {
     assert!(killed > 0, "each was faster than the first kill");
 }
 
-/// Two repairs do not write to one sidecar; looking at it is free.
+/// Two repairs never write to one sidecar. Verifying it is always allowed.
 #[test]
 fn a_sidecar_that_somebody_works_on_is_left_alone() {
     let arena = Arena::new();
@@ -52,7 +52,7 @@ fn a_sidecar_that_somebody_works_on_is_left_alone() {
     is_intact(&arena, "d.fecp");
 }
 
-/// A list of what a repair had begun keeps nobody from an update when nothing is left to do.
+/// The list of a finished repair does not block an update.
 #[test]
 fn a_list_of_what_is_done_goes() {
     let arena = Arena::new();
@@ -70,14 +70,14 @@ fn a_list_of_what_is_done_goes() {
     is_intact(&arena, "d.fecp");
 }
 
-/// What somebody edited after a repair had begun to mend it is theirs, however many repairs are ended on the way after that.
+/// A file that somebody edited after a repair had begun on it stays theirs, however often later repairs are killed.
 #[test]
 fn an_edit_never_becomes_what_a_repair_had_begun() {
     let arena = Arena::new();
     age(&arena.write("d/a", &payload(1, 100_000)), 1);
     age(&arena.write("d/z", &payload(2, 3_000_000)), 2);
     let root = protect(&arena, &["d"]);
-    // A repair of `a` was killed; then it was edited, and the other file has rotted.
+    // A repair of `a` was killed. Then somebody edited `a`, and the other file rotted.
     let rotten = [&[0xee; 1024][..], &payload(1, 100_000)[1024..]].concat();
     let line = doors::line(1, &rotten, &[0], 4096);
     arena.write("d.fecp.repairing", format!("fec repair of {root}\n{line}").as_bytes());
@@ -86,7 +86,7 @@ fn an_edit_never_becomes_what_a_repair_had_begun() {
     for turn in 0..3 {
         rot(&arena.path("d/z"), 2_500_000, &[0xee; 10_000]);
         age(&arena.path("d/z"), 2);
-        // It may write no file longer than a megabyte, and dies of the attempt.
+        // The process may write no file longer than a megabyte, and dies of the attempt.
         let limited = format!("ulimit -f 1024; exec {} repair d.fecp --no-sync", env!("CARGO_BIN_EXE_fec"));
         let killed =
             std::process::Command::new("sh").args(["-c", &limited]).current_dir(&arena.work).output();
@@ -99,7 +99,7 @@ fn an_edit_never_becomes_what_a_repair_had_begun() {
     assert_eq!(arena.read("d/z"), payload(2, 3_000_000));
 }
 
-/// Bytes that somebody appends while a file is mended stay, and so does their time.
+/// Bytes that somebody appends while a file is being mended stay, and so does their time.
 #[test]
 fn what_somebody_writes_meanwhile_stays() {
     let arena = Arena::new();
@@ -114,7 +114,7 @@ fn what_somebody_writes_meanwhile_stays() {
         let changed = || fs::metadata(&large).map(|meta| (meta.ctime(), meta.ctime_nsec())).unwrap();
         let before = changed();
         let mut child = arena.spawn(["repair", "d.fecp", "--no-sync"]);
-        // It begins to write, and reads all of it again at the end.
+        // The repair begins to write, and reads the whole file again at the end.
         while child.try_wait().unwrap().is_none() && changed() == before {
             std::hint::spin_loop();
         }
@@ -132,7 +132,7 @@ fn what_somebody_writes_meanwhile_stays() {
     }
 }
 
-/// A list of another state's repair is not lost sight of, and neither is what it has half mended.
+/// The list of a repair for another state stays known, and so do its half-mended files.
 #[test]
 fn a_repair_of_another_state_is_finished_first() {
     let arena = Arena::new();
@@ -152,12 +152,12 @@ fn a_repair_of_another_state_is_finished_first() {
         let said = changes_nothing(&arena, args, 1);
         assert!(said.contains(&first) && said.contains("d.fecp.repairing"), "{args:?}: {said}");
     }
-    // Under any name of the sidecar.
+    // The list is found under any name of the sidecar.
     symlink("d.fecp", arena.path("link.fecp")).unwrap();
     assert!(changes_nothing(&arena, &["repair", "link.fecp"], 1).contains(&first));
     fs::remove_file(arena.path("d.fecp.repairing")).unwrap();
     arena.expect(["repair", "d.fecp"], 0);
-    // A list with a time that no clock shows.
+    // A list with an impossible time.
     let list = arena.write("d.fecp.repairing", list(&first).as_bytes());
     let ever = SystemTime::UNIX_EPOCH + Duration::from_secs(i64::MAX as u64);
     if File::open(&list).and_then(|file| file.set_modified(ever)).is_ok() {
@@ -165,7 +165,7 @@ fn a_repair_of_another_state_is_finished_first() {
     }
 }
 
-/// Whoever saves a file in place of a name of a file that is made anew keeps it.
+/// A file that somebody saves under the name of one being made anew stays.
 #[test]
 fn what_is_saved_meanwhile_is_not_replaced() {
     let arena = Arena::new();
@@ -180,7 +180,7 @@ fn what_is_saved_meanwhile_is_not_replaced() {
         arena.write("saved", b"my new text");
         fs::rename(arena.path("saved"), arena.path("d/b")).unwrap();
         child.wait().unwrap();
-        // Saved after the repair had ended, or before: it is there.
+        // The save came before or after the end of the repair: either way the file is there.
         assert!(arena.read("d/b") == b"my new text" || fs::metadata(arena.path("d/b")).unwrap().len() == 11);
     }
 }

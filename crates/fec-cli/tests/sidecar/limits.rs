@@ -10,11 +10,11 @@ use fec_core::format::sidecar::piece::{Generation, Layout, Piece};
 use fec_core::params::{Form, GroupGeometry};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a sidecar that is not worth it may take: bytes of memory, and time of processors.
+/// Most memory in bytes, and most processor time, for a worthless sidecar.
 const MEMORY: u64 = 150 << 20;
 const TIME: Duration = Duration::from_secs(10);
 
-/// What a process took up to now.
+/// The resources that a process took so far.
 fn usage_of(pid: u32) -> Option<(u64, Duration)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -25,7 +25,7 @@ fn usage_of(pid: u32) -> Option<(u64, Duration)> {
     Some((kib << 10, Duration::from_millis(10 * ticks)))
 }
 
-/// Runs `fec` within [`TIME`] and [`MEMORY`]; it may end with these codes only.
+/// Runs `fec` within [`TIME`] and [`MEMORY`], and allows only these exit codes.
 #[track_caller]
 fn modestly(arena: &Arena, args: &[&str], exits: &[i32]) -> Output {
     let child = arena.spawn(args);
@@ -49,13 +49,13 @@ fn modestly(arena: &Arena, args: &[&str], exits: &[i32]) -> Output {
     output
 }
 
-/// A layout for metadata of forged pieces.
+/// A layout for forged pieces of metadata.
 fn layout(generation: u64, catalog_len: u64) -> Layout {
     let before = if generation == 1 { [0; 32] } else { [7; 32] };
     Layout { before, generation, start: 0, blocks: 1, catalog_len, block: 1024 }
 }
 
-/// Entries that take few bytes each, and stand for paths of thousands.
+/// Entries of few bytes each that stand for paths of thousands of bytes.
 #[test]
 fn many_entries_in_deep_paths() {
     let arena = Arena::new();
@@ -69,14 +69,14 @@ fn many_entries_in_deep_paths() {
         modestly(&arena, &["verify", "x.fecp"], exits);
         modestly(&arena, &["repair", "x.fecp", "-n"], exits);
     }
-    // What is worth it: many entries with bytes of their own.
+    // A sidecar that is worth its cost: many entries with bytes of their own.
     let flat =
         (0..20_000).fold(Forged::new(), |forged, nth| forged.file(format!("{nth:08}").as_bytes(), b""));
     arena.write("x.fecp", &flat.build().0);
     modestly(&arena, &["verify", "x.fecp"], &[1]);
 }
 
-/// A gigabyte of nothing behind a sidecar, before it, and in it.
+/// A gigabyte of holes behind a sidecar, before it, and in it.
 #[test]
 fn sparse_sidecars() {
     let arena = Arena::new();
@@ -91,12 +91,12 @@ fn sparse_sidecars() {
     modestly(&arena, &["verify", "d.fecp"], &[1]);
     modestly(&arena, &["repair", "d.fecp", "--no-sync"], &[0]);
     assert!(arena.read("d.fecp") == whole);
-    // A mere hole.
+    // The file is one hole.
     File::create(arena.path("d.fecp")).unwrap().set_len(1 << 27).unwrap();
     modestly(&arena, &["repair", "d.fecp"], &[3]);
 }
 
-/// Heads of pieces with a good checksum: of one encoding, and each of another.
+/// Heads of pieces with valid checksums: all of one encoding, or each of another.
 #[test]
 fn thousands_of_forged_pieces() {
     let arena = Arena::new();
@@ -120,7 +120,7 @@ fn thousands_of_forged_pieces() {
             head
         })
         .collect();
-    // Heads of greater generations could be what is left of one: they are cut off when somebody says so.
+    // Heads of greater generations could be remains of one: only --revert cuts them off.
     for (forged, options) in [(same, &[][..]), (others, &["--revert"])] {
         arena.write("d.fecp", &[&whole[..], &forged].concat());
         modestly(&arena, &["verify", "d.fecp"], &[1]);
@@ -135,7 +135,7 @@ fn thousands_of_forged_pieces() {
     }
 }
 
-/// Encodings within each other: each has all bytes of those within it as its metadata, and all of them are true.
+/// Nested encodings: each has all bytes of the inner ones as its metadata, and all are valid.
 #[test]
 fn encodings_within_each_other() {
     let arena = Arena::new();
@@ -148,7 +148,7 @@ fn encodings_within_each_other() {
     modestly(&arena, &["verify", "x.fecp"], &[2]);
 }
 
-/// One head of a piece that promises a quarter of a million, in a file that is mostly holes.
+/// The head of one piece promises a quarter of a million pieces, in a file that is mostly holes.
 #[test]
 fn one_piece_of_very_many() {
     let arena = Arena::new();
@@ -164,7 +164,7 @@ fn one_piece_of_very_many() {
     modestly(&arena, &["verify", "x.fecp"], &[3]);
 }
 
-/// Blocks of a quarter of a megabyte, 128 + 128 of them: nearly all are zeros, and so holes of the file.
+/// 128 + 128 blocks of a quarter of a megabyte: nearly all are zeros, and so holes of the file.
 #[test]
 fn large_blocks() {
     let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! Links where files and folders were: nothing outside is read for what was inside, and nothing there is written.
+//! Links in place of files and folders: nothing outside is read in their place, and nothing outside is written.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn a_link_in_place_of_a_file_is_not_followed() {
     }
 }
 
-/// What lies in a folder that became a link is not there; whatever repair can do about it, nothing outside changes.
+/// Files in a folder that became a link count as missing. Whatever repair can do, nothing outside changes.
 #[test]
 fn a_link_in_place_of_a_folder_is_not_followed() {
     for target in ["../outside", "/dev", "void", "sub"] {
@@ -56,7 +56,7 @@ fn a_link_in_place_of_a_folder_is_not_followed() {
     }
 }
 
-/// The way to the base may lead through links: the user named it.
+/// The path to the base may lead through links, because the user named it.
 #[test]
 fn a_base_may_be_reached_through_a_link() {
     let arena = with_outside();
@@ -69,7 +69,7 @@ fn a_base_may_be_reached_through_a_link() {
     is_intact(&arena, "other.fecp");
 }
 
-/// Both names lead to the file that was mended, and to no other.
+/// Both names lead to the mended file.
 #[test]
 fn a_file_with_two_names_keeps_them() {
     let arena = Arena::new();
@@ -84,12 +84,12 @@ fn a_file_with_two_names_keeps_them() {
     let inodes_before = inodes(names);
     arena.expect(["repair", "d.fecp"], 0);
     assert!(tree(&arena.work) == before && inodes(names) == inodes_before);
-    // The second name alone.
+    // Only the second name is missing.
     fs::remove_file(arena.path("d/void/again")).unwrap();
     assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/void/again", "missing")]);
     arena.expect(["repair", "d.fecp"], 0);
     assert_eq!(inodes(names), inodes_before);
-    // Both.
+    // Both names are missing.
     fs::remove_file(arena.path("d/large")).unwrap();
     fs::remove_file(arena.path("d/void/again")).unwrap();
     arena.expect(["repair", "d.fecp"], 0);
@@ -107,7 +107,7 @@ fn a_file_with_two_names_keeps_them() {
     arena.nothing_temporary();
 }
 
-/// The first name was moved, and is left where it is; the second is gone. What is beside them is mended all the same.
+/// The first name was moved and stays where it is, and the second is gone. Other files are mended all the same.
 #[test]
 fn a_name_of_a_file_that_was_moved_hinders_nothing() {
     let arena = Arena::new();
@@ -127,7 +127,7 @@ fn a_name_of_a_file_that_was_moved_hinders_nothing() {
     arena.nothing_temporary();
 }
 
-/// Whatever stands now where the first name was: the second has the bytes of old, and perhaps the only ones.
+/// Whatever the first name has become, the second has the old bytes, and perhaps the only ones.
 #[test]
 fn a_name_keeps_its_bytes_when_the_other_is_edited() {
     type Change<'a> = (&'a str, &'a dyn Fn(&Path));
@@ -156,7 +156,7 @@ fn a_name_keeps_its_bytes_when_the_other_is_edited() {
     }
 }
 
-/// Something else where a file was: nothing waits for it, and nothing of it is lost without --revert.
+/// Another kind of object replaces a file: no command waits for it, and without --revert it is not lost.
 #[test]
 fn what_is_no_file_any_more_is_edited() {
     let arena = with_outside();
@@ -171,11 +171,11 @@ fn what_is_no_file_any_more_is_edited() {
     arena.write("d/small/mine", b"mine");
     assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/small", "edited")]);
     changes_nothing(&arena, &["repair", "d.fecp"], 1);
-    // Whatever becomes of it, a folder with something in it is not removed.
+    // A folder that is not empty is never removed.
     arena.run(["repair", "d.fecp", "--revert"]);
     assert_eq!(arena.read("d/small/mine"), b"mine");
     arena.nothing_temporary();
-    // A file in place of a folder.
+    // A file replaces a folder.
     fs::remove_dir_all(arena.path("d/sub")).unwrap();
     arena.write("d/sub", b"mine too");
     let found = states(&arena, &["d.fecp"], 1);
@@ -186,7 +186,7 @@ fn what_is_no_file_any_more_is_edited() {
     arena.nothing_temporary();
 }
 
-/// A folder for the copy in which something leads elsewhere.
+/// The folder for the copy contains a link that leads elsewhere.
 #[test]
 fn a_copy_does_not_lead_through_links() {
     let arena = with_outside();
@@ -195,7 +195,7 @@ fn a_copy_does_not_lead_through_links() {
     symlink("../../outside", arena.path("new/d/sub")).unwrap();
     assert_ne!(common::code(&arena.run(["repair", "d.fecp", "-o", "new"])), 0);
     assert!(seen(&arena.path("outside")) == outside);
-    // Nothing that is there is replaced, not even by what it was.
+    // Nothing existing is replaced, not even by its old content.
     for folder in [".", "d/.."] {
         edit(&arena.path("d/small"), b"mine");
         let before = seen(&arena.path("d"));
@@ -205,7 +205,7 @@ fn a_copy_does_not_lead_through_links() {
     }
 }
 
-/// A further name of a file that became another file with another size is an edit, whatever its time.
+/// A further name that became a separate file of another size is an edit, whatever its time.
 #[test]
 fn another_file_under_a_further_name_is_an_edit() {
     let arena = Arena::new();
@@ -219,7 +219,7 @@ fn another_file_under_a_further_name_is_an_edit() {
     assert_eq!(arena.read("d/b"), b"much shorter");
 }
 
-/// One entry that cannot be made keeps none of the others from being mended.
+/// An entry that cannot be made does not keep others from being mended.
 #[test]
 fn what_is_in_the_way_of_one_is_not_in_that_of_others() {
     let arena = Arena::new();

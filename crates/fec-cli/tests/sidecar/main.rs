@@ -1,4 +1,4 @@
-//! `fec protect`, and what `verify` and `repair` do with a sidecar, as users, broken disks and attackers meet them.
+//! `fec protect`, and `verify` and `repair` of sidecars, as users, broken disks and attackers meet them.
 
 mod campaign;
 #[path = "../common/mod.rs"]
@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
-/// What stands at a path, as far as a sidecar knows it.
+/// The object at a path, as far as a sidecar records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
     Folder,
@@ -43,7 +43,7 @@ enum What {
     Special,
 }
 
-/// What stands at a path, and how.
+/// The object at a path, with its mode, times and inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
     what: What,
@@ -53,7 +53,7 @@ struct Seen {
     inode: u64,
 }
 
-/// All that is in a folder, by the path from it; links are not followed. Of a folder that is not there, nothing.
+/// All entries of a folder by relative path, without following links. Empty if the folder does not exist.
 fn seen(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_path_buf()];
@@ -85,12 +85,12 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, Seen> {
     found
 }
 
-/// All that a sidecar protects in a folder: neither times nor inodes.
+/// All that a sidecar protects in a folder, without times and inodes.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, What> {
     seen(folder).into_iter().map(|(path, seen)| (path, seen.what)).collect()
 }
 
-/// Changes bytes of a file as a broken disk would: its time stays.
+/// Changes bytes of a file as a broken disk would: the file keeps its time.
 fn rot(path: &Path, at: u64, bytes: &[u8]) {
     let file = File::options().read(true).write(true).open(path).expect("the file is there");
     let modified = file.metadata().and_then(|meta| meta.modified()).expect("a time");
@@ -98,7 +98,8 @@ fn rot(path: &Path, at: u64, bytes: &[u8]) {
     file.set_modified(modified).expect("its time can be set");
 }
 
-/// Makes a sidecar younger than all files in a folder: the system notes what [`rot`] does to them, and not what a disk does.
+/// Makes a sidecar younger than all files in a folder. The system records the writes of [`rot`], but not those of a
+/// broken disk.
 fn make_younger(arena: &Arena, sidecar: &str, folder: &str) {
     let path = arena.path(sidecar);
     let latest = seen(&arena.path(folder)).values().map(|seen| seen.changed).max();
@@ -110,20 +111,20 @@ fn make_younger(arena: &Arena, sidecar: &str, folder: &str) {
     }
 }
 
-/// Flips a bit of a file; its time stays.
+/// Flips a bit of a file, which keeps its time.
 fn flip(path: &Path, at: u64) {
     let mut byte = [0];
     File::open(path).and_then(|file| file.read_exact_at(&mut byte, at)).expect("the byte is there");
     rot(path, at, &[byte[0] ^ 0x10]);
 }
 
-/// Changes a file as somebody would who writes to it: its time is another.
+/// Changes a file as a user would: its time changes.
 fn edit(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).expect("the file can be written");
     age(path, 1000);
 }
 
-/// Sets the time of a file to some seconds after an hour long ago.
+/// Sets the time of a file to some seconds after a fixed time in the past.
 fn age(path: &Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000 + seconds);
     File::open(path).and_then(|file| file.set_modified(time)).expect("its time can be set");
@@ -133,14 +134,14 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode can be set");
 }
 
-/// The JSON that a run printed.
+/// The JSON object that a run printed.
 #[track_caller]
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
 }
 
-/// What verify says of entries that are not intact: their paths and states. It ends with `exit`.
+/// The paths and states of entries that verify reports as not intact. Asserts the exit code.
 #[track_caller]
 fn states(arena: &Arena, args: &[&str], exit: i32) -> Vec<(String, String)> {
     let output = arena.run([&["verify", "--json"], args].concat());
@@ -156,12 +157,12 @@ fn is_intact(arena: &Arena, sidecar: &str) {
     expect(&arena.run(["verify", sidecar, "-q"]), 0);
 }
 
-/// One pair of words, as [`states`] tells them.
+/// A path and a state, as [`states`] returns them.
 fn pair(path: &str, state: &str) -> (String, String) {
     (path.to_owned(), state.to_owned())
 }
 
-/// Runs `fec`, which must end with this code and change nothing at all below the work folder.
+/// Runs `fec`, which must end with this code and change nothing below the work folder.
 #[track_caller]
 fn changes_nothing(arena: &Arena, args: &[&str], exit: i32) -> String {
     let before = seen(&arena.work);
@@ -177,7 +178,7 @@ fn protect(arena: &Arena, args: &[&str]) -> String {
     common::root(&arena.run([&["protect", "-q"], args].concat()))
 }
 
-/// A folder `d` with some of everything: six files, of which one is of 20 blocks, folders and links.
+/// Makes a folder `d` with entries of all kinds: six files, one of them of 20 blocks, folders and links.
 fn furnish(arena: &Arena) {
     arena.write("d/large", &payload(1, 20_481));
     arena.write("d/small", &payload(2, 700));

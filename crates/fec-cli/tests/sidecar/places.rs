@@ -1,4 +1,5 @@
-//! Places that cannot do or hold what a repair wants: file systems without some calls, and what others alone may read or write.
+//! Places that cannot hold what a repair restores: file systems without some calls, and files that only others may read
+//! or write.
 
 use super::*;
 use std::os::unix::fs::chown;
@@ -15,7 +16,7 @@ fn can_trace() -> bool {
     can
 }
 
-/// Runs `fec` where some calls always fail.
+/// Runs `fec` with some system calls always failing.
 fn without(arena: &Arena, calls: &[&str], args: &[&str]) -> Output {
     let fec = common::fec();
     let mut command = Command::new("strace");
@@ -29,7 +30,7 @@ fn without(arena: &Arena, calls: &[&str], args: &[&str]) -> Output {
     command.output().expect("strace starts")
 }
 
-/// As exFAT through FUSE answers, and other file systems that cannot rename without replacing, or give no second names.
+/// Acts like exFAT through FUSE, and like file systems that cannot rename without replacing, or have no hard links.
 #[test]
 fn lost_files_come_back_where_there_are_no_links() {
     if !can_trace() {
@@ -57,7 +58,7 @@ fn lost_files_come_back_where_there_are_no_links() {
         expect(&without(&arena, &calls, &["repair", "d.fecp", "-o", "out"]), 0);
         assert!(tree(&arena.path("out/d")) == before);
         expect(&without(&arena, &calls, &["protect", "d", "-o", "new.fecp"]), 0);
-        // Nothing is taken from what is there.
+        // Existing files are never replaced.
         let taken = without(&arena, &calls, &["encode", "d/large", "-o", "new.fecp"]);
         expect(&taken, 2);
         expect(&without(&arena, &calls, &["encode", "d/large", "-k", "3", "-m", "2", "-o", "s/"]), 0);
@@ -133,7 +134,7 @@ fn what_the_place_cannot_hold_is_left_out() {
             arena.nothing_temporary();
             assert!(!arena.path("d.fecp.repairing").exists());
             fs::remove_dir_all(arena.path("out")).ok();
-            // Where they can be held they come back.
+            // On a file system that can hold them, they come back.
             arena.expect(["repair", "d.fecp", "--revert"], 0);
             assert!(tree(&arena.path("d")) == before);
         }
@@ -143,14 +144,14 @@ fn what_the_place_cannot_hold_is_left_out() {
     assert!(said.contains("left out d/link: the place cannot hold it (Function not implemented"), "{said}");
 }
 
-/// Runs `fec` as nobody.
+/// Runs `fec` as the user nobody.
 fn nobody(arena: &Arena, args: &[&str]) -> Output {
     let mut command = common::fec();
     command.args(args).current_dir(&arena.work).uid(65_534).gid(65_534);
     command.output().expect("fec starts")
 }
 
-/// An arena that belongs to nobody, with ten files of which one is root's alone; if that can be had.
+/// An arena that belongs to nobody, with ten files, of which root alone may read a single one. `None` without root.
 fn another_users() -> Option<Arena> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root gives files away");
@@ -164,7 +165,7 @@ fn another_users() -> Option<Arena> {
     let give = |path: &Path| chown(path, Some(65_534), Some(65_534)).unwrap();
     give(&arena.path("d"));
     seen(&arena.work).keys().for_each(|path| give(&arena.path(path)));
-    // As far as the way to it is open.
+    // Opens the way to the arena.
     for folder in arena.work.ancestors().take_while(|folder| *folder != std::env::temp_dir()) {
         set_mode(folder, 0o777);
     }
@@ -177,7 +178,7 @@ fn another_users() -> Option<Arena> {
     Some(arena)
 }
 
-/// Whoever may not read a file does not know whether it is damaged.
+/// A user who may not read a file cannot know whether it is damaged.
 #[test]
 fn what_may_not_be_read_is_no_damage() {
     let Some(arena) = another_users() else { return };
@@ -200,7 +201,7 @@ fn what_may_not_be_read_is_no_damage() {
     }
     let report = json(&nobody(&arena, &["verify", "d.fecp", "--json"]));
     assert_eq!((&report["mendable"], &report["lost_bytes"]), (&true.into(), &0.into()));
-    // The others are mended with --partial.
+    // --partial mends the others.
     flip(&arena.path("d/f5"), 100);
     age(&arena.path("d/f5"), 5);
     let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
@@ -209,7 +210,7 @@ fn what_may_not_be_read_is_no_damage() {
     let f3 = fs::metadata(arena.path("d/f3")).unwrap();
     assert_eq!((f3.uid(), f3.mode() & 0o777), (0, 0o600));
     arena.expect(["verify", "d.fecp", "-q"], 0);
-    // All of a folder, whatever else there is: that would be lost with it.
+    // The whole folder is unreadable: its other entries would be lost with it.
     set_mode(&arena.path("d"), 0o700);
     chown(arena.path("d"), Some(0), Some(0)).unwrap();
     for args in [
@@ -223,7 +224,7 @@ fn what_may_not_be_read_is_no_damage() {
     assert!(!arena.path("out").exists());
 }
 
-/// A scrub does not note what it could not look at, neither as damaged nor as well.
+/// A scrub records nothing about files that it could not read, neither as damaged nor as intact.
 #[test]
 fn what_may_not_be_read_stays_due() {
     let Some(arena) = another_users() else { return };
@@ -236,7 +237,7 @@ fn what_may_not_be_read_stays_due() {
     expect(&nobody(&arena, &args), 0);
 }
 
-/// Files that may not be written to are named before anything is written.
+/// Unwritable files are named before anything is written.
 #[test]
 fn what_may_not_be_written_to_is_told_at_once() {
     let Some(arena) = another_users() else { return };
@@ -253,7 +254,7 @@ fn what_may_not_be_written_to_is_told_at_once() {
     let said = text(&output.stderr);
     assert!(said.contains("d/f3") && said.contains("d/f7") && !said.contains("d/f5"), "{said}");
     assert!(seen(&arena.path("d")) == before);
-    // One's own that is read-only is mended, and stays read-only.
+    // The user's own read-only file is mended, and stays read-only.
     expect(&nobody(&arena, &["repair", "d.fecp", "--partial"]), 4);
     assert!(arena.read("d/f5") == payload(5, 30_000));
     assert_eq!(fs::metadata(arena.path("d/f5")).unwrap().mode() & 0o777, 0o444);
@@ -317,7 +318,7 @@ fn a_shard_file_that_may_not_be_read_is_not_replaced() {
     set_mode(&arena.path("s/f1.000.shard"), 0o644);
     set_mode(&arena.path("s/f1.001.shard"), 0o600);
     assert_eq!(seen(&arena.path("s")).len(), before.len());
-    // A container, and a folder.
+    // The same for a container, and for a folder.
     expect(&nobody(&arena, &["encode", "d/f1", "-o", "c.fec", "-q"]), 0);
     chown(arena.path("c.fec"), Some(0), None).unwrap();
     set_mode(&arena.path("c.fec"), 0o600);
@@ -336,7 +337,7 @@ fn a_shard_file_that_may_not_be_read_is_not_replaced() {
     }
 }
 
-/// An object in a folder of a store that may not be read may be intact, too.
+/// An object in an unreadable folder of a store may be intact too.
 #[cfg(feature = "stores")]
 #[test]
 fn an_object_that_may_not_be_read_is_not_lost() {

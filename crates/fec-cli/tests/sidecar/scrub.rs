@@ -1,4 +1,4 @@
-//! `fec verify --state`, `--older-than`, `--budget` and `--sample`: a part at a time.
+//! `fec verify --state`, `--older-than`, `--budget` and `--sample`: checks in parts.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn lines(arena: &Arena) -> Vec<String> {
     state.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// As if everything had been looked at some seconds after 2017.
+/// Sets the times of the last checks to some seconds after a time in 2017.
 fn long_ago(arena: &Arena, seconds: &[(&str, u64)]) {
     let aged = lines(arena).into_iter().map(|line| {
         let (_, rest) = line.split_once(' ').unwrap();
@@ -37,7 +37,7 @@ fn long_ago(arena: &Arena, seconds: &[(&str, u64)]) {
     fs::write(arena.path("state"), state).unwrap();
 }
 
-/// The end of a large file was looked at, and a small one rots whose end stands in the same block.
+/// The end of a large file was checked. A small file rots whose end shares the block.
 #[test]
 fn the_small_file_is_named_and_not_the_large_one_beside_it() {
     let arena = Arena::new();
@@ -85,7 +85,7 @@ fn the_oldest_comes_first_and_the_next_run_goes_on() {
     let none = scrub(&arena, &["--state", "state", "--budget", "0s"], 0);
     assert_eq!((&none["scrub"]["looked_at_bytes"], &none["scrub"]["due_files"]), (&0.into(), &2.into()));
     assert_eq!(lines(&arena), before);
-    // In pieces, as small budgets cut it: each byte is looked at once, whatever is cut.
+    // With small budgets the file is checked in pieces: each byte is read once, wherever the cuts are.
     let part = fs::read_to_string(arena.path("state")).unwrap().replace("1500000008 0 ok", "1500000008 2 ok");
     fs::write(arena.path("state"), part).unwrap();
     let rest = scrub(&arena, &["--state", "state"], 0);
@@ -105,7 +105,7 @@ fn damage_is_told_until_it_is_mended() {
         (&found["files"][0]["path"], &found["files"][0]["state"]),
         (&"d/small".into(), &"rotten".into())
     );
-    // Without looking.
+    // The report repeats known damage without reading.
     let told = scrub(&arena, &["--state", "state", "--older-than", "30d", "--budget", "0s"], 1);
     assert_eq!((told["files"].as_array().unwrap().len(), &told["scrub"]["damaged_before"]), (0, &1.into()));
     expect(&arena.run(["repair", "-q", "d.fecp"]), 0);
@@ -114,7 +114,8 @@ fn damage_is_told_until_it_is_mended() {
     assert!(lines(&arena).iter().all(|line| line.contains(" ok ")));
 }
 
-/// In the last chunk of a file whose first ones were looked at by another run: block by block, and what is behind the blocks.
+/// Damage lies in the last chunk of a file whose first chunks an earlier run has checked: in its blocks, and behind
+/// them.
 #[test]
 fn what_goes_on_within_a_file_finds_damage() {
     for at in [8_400_000, 8_999_999] {
@@ -149,7 +150,7 @@ fn damage_of_the_sidecar_is_told_until_it_is_mended() {
 fn a_state_is_believed_for_what_it_was_written_of() {
     let arena = furnished();
     scrub(&arena, &["--state", "state"], 0);
-    // In the future, of another content, or no line at all.
+    // The time lies in the future, the content is another, or the line is invalid.
     let state = fs::read_to_string(arena.path("state")).unwrap();
     let digest = state.lines().find(|line| line.ends_with("d/small")).unwrap().split(' ').nth(3).unwrap();
     for wrong in [
@@ -179,7 +180,7 @@ fn a_sample_finds_what_it_hits() {
     );
     rot(&arena.path("d/large"), 0, &vec![1; 9_000_000]);
     flip(&arena.path("d/small"), 1);
-    // All of it, and all of what it found.
+    // A sample of 100 % reads everything and reports all damage.
     let all = scrub(&arena, &["--sample", "100%"], 3);
     assert_eq!(all["files"].as_array().unwrap().len(), 2);
     for wrong in [
@@ -193,7 +194,7 @@ fn a_sample_finds_what_it_hits() {
     }
 }
 
-/// A tree that was copied without its times is looked at all the same.
+/// A tree that was copied without its times is checked all the same.
 #[test]
 fn what_has_another_time_is_looked_at() {
     let arena = furnished();
@@ -203,7 +204,7 @@ fn what_has_another_time_is_looked_at() {
     assert_eq!(found["scrub"]["looked_at_files"], 2);
 }
 
-/// Sets what the state says of something: where the next look goes on, and what was found.
+/// Sets the state of an entry: where the next check continues, and the finding.
 fn find(arena: &Arena, of: &str, next: u64, finding: &str) {
     let lines: Vec<String> = lines(arena)
         .into_iter()
@@ -215,7 +216,7 @@ fn find(arena: &Arena, of: &str, next: u64, finding: &str) {
     fs::write(arena.path("state"), format!("fec scrub state 1\n{}\n", lines.join("\n"))).unwrap();
 }
 
-/// Damage is known until a pass over all of the file has found none, in however many runs.
+/// Damage stays known until a full pass over the file has found none, in however many runs.
 #[test]
 fn a_pass_over_several_runs_forgets_nothing() {
     let arena = furnished();
@@ -225,15 +226,15 @@ fn a_pass_over_several_runs_forgets_nothing() {
             "" => report["scrub"]["sidecar_was_damaged"].as_bool().unwrap(),
             _ => report["scrub"]["damaged_before"] == 1,
         };
-        // Found in the first part of this pass: what ends it reads only the rest.
+        // Damage was found in the first part of this pass: the end of the pass reads only the rest.
         find(&arena, of, next, "damaged");
         assert!(damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 1)));
-        // The next pass reads all of it, and finds nothing.
+        // The next pass reads the whole file and finds nothing.
         assert!(!damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 0)));
-        // Found in the pass before, and nothing in the first part of this one.
+        // Damage was found in the previous pass, and none in the first part of this one.
         find(&arena, of, next, "recheck");
         assert!(!damaged_before(&scrub(&arena, &["--state", "state", "--older-than", "1d"], 0)));
-        // Not even begun.
+        // The pass has not begun.
         find(&arena, of, 0, "damaged");
         assert!(damaged_before(&scrub(&arena, &["--state", "state", "--budget", "0s"], 1)));
         assert!(damaged_before(&scrub(&arena, &["--state", "state", "--budget", "0s"], 1)));
@@ -241,7 +242,7 @@ fn a_pass_over_several_runs_forgets_nothing() {
     }
 }
 
-/// A file that is looked at in two goes, because many small ones come before it, hides nothing behind it.
+/// A file that is checked in two parts, because many small files come before it, hides no later damage.
 #[test]
 fn damage_in_a_file_of_two_goes_hides_nothing() {
     let arena = Arena::new();
@@ -283,7 +284,7 @@ fn a_state_is_a_file_of_this_sidecar() {
     assert!(said.contains("none of the files of this sidecar"), "{said}");
 }
 
-/// An edit of a neighbour in the same block is no damage of a file that is looked at in parts.
+/// An edited neighbour in the same block is no damage of a file that is checked in parts.
 #[test]
 fn an_edited_neighbour_is_no_damage() {
     let arena = Arena::new();

@@ -1,11 +1,11 @@
-//! Sealed sidecars: names, digests and recovery data are for the holders of keys; whoever has none can still verify and mend the
-//! sidecar itself.
+//! Sealed sidecars: names, digests and recovery data are for the holders of keys. Without a key, the sidecar itself can
+//! still be verified and mended.
 
 use super::*;
 use crate::common::forge::{Block, hex, lone_record};
 use crate::common::{Random, flip};
 
-/// An arena with two keys, and a folder `d` of which all names have `hush` in them; and the recipients of the keys.
+/// An arena with two keys, and a folder `d` whose names all contain `hush`. Also returns the recipients of the keys.
 fn sealed_arena() -> (Arena, [String; 2]) {
     let arena = Arena::new();
     let recipients = ["key", "other"].map(|name| {
@@ -19,7 +19,7 @@ fn sealed_arena() -> (Arena, [String; 2]) {
     (arena, recipients)
 }
 
-/// Protects `d`, sealed; the root.
+/// Protects `d` with a sealed sidecar. Returns the root.
 fn seal(arena: &Arena, more: &[&str]) -> String {
     let output = arena.expect([&["protect", "d", "-q", "-r", "30%"], more].concat(), 0);
     text(&output.stdout).trim().to_owned()
@@ -36,7 +36,7 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
     let root = seal(&arena, &["--recipient", &mine, "--recipient", &other]);
     let sidecar = arena.read("d.fecp");
     assert!(!holds(&sidecar, b"hush"));
-    // Not even the digest of a file, which would tell whether it is a certain one.
+    // The digest of a file would tell whether it is a certain file.
     let digest = blake3::hash(&arena.read("d/hush-3"));
     assert!(!holds(&sidecar, &digest.as_bytes()[..16]));
     for nth in 0..6 {
@@ -45,14 +45,14 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
             assert!(!holds(&sidecar, part));
         }
     }
-    // Without a key: the sidecar alone.
+    // Without a key, only the sidecar is verified.
     let told = json(&arena.expect(["verify", "d.fecp", "--json", "--root", &root], 0));
     assert_eq!((&told["sealed"], &told["sealed_sidecar"]), (&true.into(), &true.into()));
     for args in [&["manifest", "d.fecp"][..], &["protect", "--update", "d", "--recipient", &mine]] {
         assert!(arena.refuses(args, 2).contains("-i"), "{args:?}");
     }
     assert!(arena.refuses(["decode", "d.fecp", "-i", "key", "-o", "x"], 2).contains("sidecar"));
-    // With one: the files.
+    // With a key, the files are verified.
     for key in ["key", "other"] {
         arena.expect(["verify", "d.fecp", "-i", key, "--root", &root], 0);
     }
@@ -68,11 +68,11 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
     for command in ["verify", "repair"] {
         arena.refuses([command, "d.fecp", "-i", "unknown"], 5);
     }
-    // Nor is anything but the whole of it looked after without a key.
+    // Without a key, only the whole sidecar can be checked and mended.
     for args in [["verify", "d.fecp", "--quick"], ["repair", "d.fecp", "--revert"]] {
         assert!(arena.refuses(args, 2).contains("sealed sidecar"), "{args:?}");
     }
-    // A plain one is refused where a key is given.
+    // A plain sidecar is refused if a key is given.
     arena.expect(["protect", "d", "-o", "plain.fecp", "-q"], 0);
     let update = ["protect", "--update", "d", "-o", "plain.fecp", "-i", "key", "--recipient", &mine];
     for args in
@@ -80,13 +80,13 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
     {
         assert!(arena.refuses(args, 5).contains("not sealed"), "{args:?}");
     }
-    // Names would be left in the clear.
+    // The state file would hold names in the clear.
     arena.refuses(["verify", "d.fecp", "-i", "key", "--state", "state"], 2);
     assert!(arena.read("d.fecp") == sidecar);
     arena.nothing_temporary();
 }
 
-/// Overwrites bytes of a file, and gives it back its time.
+/// Overwrites bytes of a file, which keeps its time.
 fn rot(arena: &Arena, name: &str, at: usize, len: usize) {
     let path = arena.path(name);
     let file = File::options().write(true).open(&path).unwrap();
@@ -103,7 +103,7 @@ fn the_sidecar_is_mended_with_and_without_the_key() {
     for more in [&[][..], &["-i", "key"]] {
         rot(&arena, "d.fecp", sidecar.len() / 2, 6000);
         arena.expect([&["verify", "d.fecp"], more].concat(), 1);
-        // What the container still gives serves.
+        // The rest of the container still serves.
         rot(&arena, "d/hush-0", 100, 2000);
         if !more.is_empty() {
             arena.expect(["repair", "d.fecp", "-i", "key", "--dry-run"], 1);
@@ -114,14 +114,14 @@ fn the_sidecar_is_mended_with_and_without_the_key() {
         arena.expect(["repair", "d.fecp", "-i", "key"], 0);
         assert!(tree(&arena.path("d")) == whole);
     }
-    // Also when its front is gone, which says what it is.
+    // The container is known without its front too.
     rot(&arena, "d.fecp", 0, 300);
     arena.expect(["verify", "d.fecp"], 1);
     arena.expect(["verify", "d.fecp", "-i", "key", "--root", &root], 1);
     arena.expect(["repair", "d.fecp"], 0);
     assert!(arena.read("d.fecp") == sidecar);
     arena.expect(["verify", "d.fecp", "-i", "key", "--root", &root], 0);
-    // Beyond what the container mends by itself, what is left of it still mends files.
+    // If the damage exceeds what the container can mend itself, the rest of it still mends files.
     let mut random = Random::new(8);
     let half = sidecar.len() / 2;
     rot(&arena, "d.fecp", half, sidecar.len() / 4);
@@ -146,7 +146,7 @@ fn an_update_seals_all_of_it_with_another_key() {
     let now = arena.read("d.fecp");
     assert!(!holds(&now, b"hush"));
     let chunk = |bytes: &[u8], at: usize| bytes[at..at + 24].to_vec();
-    // What is the same in front, in the copies of the seal too, is the text of every age file, and zeros.
+    // Equal bytes in front, and in the copies of the seal, are the text of every age file, and zeros.
     let is_public = |chunk: &[u8]| holds(&before[..4000], chunk) || chunk.iter().all(|b| *b == 0);
     for at in (4000..before.len().min(now.len()) - 24).step_by(501) {
         assert!(!holds(&now, &chunk(&before, at)) || is_public(&chunk(&before, at)), "{at}");
@@ -157,11 +157,11 @@ fn an_update_seals_all_of_it_with_another_key() {
     rot(&arena, "d/hush-5", 0, 3000);
     arena.expect(["repair", "d.fecp", "-i", "other"], 0);
     assert!(tree(&arena.path("d")) == whole);
-    // Nothing to do is nothing written.
+    // An update without changes writes nothing.
     let now = arena.read("d.fecp");
     arena.expect(["protect", "--update", "d", "-i", "key", "--recipient", &mine], 0);
     assert!(arena.read("d.fecp") == now);
-    // A passphrase opens it, and seals it again.
+    // A passphrase opens the sidecar and seals it again.
     let run = |args: &[&str]| arena.fec(args).env("FEC_PASSPHRASE", "a passphrase").output().unwrap();
     expect(&run(&["protect", "d", "-f", "--passphrase"]), 0);
     arena.write("d/hush-more", &payload(91, 10_000));
@@ -176,7 +176,7 @@ fn what_stands_in_the_place_of_a_sealed_sidecar_is_refused() {
     let root = seal(&arena, &["--recipient", &mine]);
     let whole = tree(&arena.path("d"));
     let sealed = arena.read("d.fecp");
-    // A plain one: not by mistake.
+    // A plain sidecar does not replace a sealed one by mistake.
     let told = arena.refuses(["protect", "d", "-f"], 2);
     assert!(told.contains("it is sealed") && told.contains("--recipient"), "{told}");
     fs::remove_file(arena.path("d.fecp")).unwrap();
@@ -187,27 +187,27 @@ fn what_stands_in_the_place_of_a_sealed_sidecar_is_refused() {
     }
     arena.refuses(["protect", "--update", "d", "--recipient", &mine], 2);
     assert!(arena.read("d.fecp") == plain);
-    // A sealed payload.
+    // A sealed payload is no sidecar.
     arena.expect(["encode", "d/hush-0", "-o", "payload.fecp", "--recipient", &mine], 0);
     arena.refuses(["verify", "payload.fecp", "-i", "key"], 2);
-    // Somebody else's, sealed for the same key: only the root tells.
+    // The sidecar of another user, sealed for the same key: only the root tells.
     arena.write("d/hush-0", b"something else");
     seal(&arena, &["-f", "--recipient", &mine]);
     let theirs = arena.read("d.fecp");
     arena.refuses(["verify", "d.fecp", "-i", "key", "--root", &root], 5);
     arena.refuses(["repair", "d.fecp", "-i", "key", "--root", &root], 5);
-    // Both, one behind the other.
+    // Both sidecars stand in one file.
     for both in [[&sealed[..], &theirs].concat(), [&theirs[..], &sealed].concat()] {
         arena.write("d.fecp", &both);
         arena.refuses(["verify", "d.fecp", "-i", "key"], 2);
-        // The files are mended; the other sidecar is not lost for that.
+        // The files are mended, and the other sidecar is not lost.
         arena.expect(["repair", "d.fecp", "-i", "key", "--root", &root, "--revert"], 2);
         assert!(arena.read("d.fecp") == both);
         assert!(tree(&arena.path("d")) == whole);
     }
 }
 
-/// Whatever becomes of the sidecar, files are what they were, or as they were left.
+/// Whatever happens to the sidecar, files are in their old state or stay as they were left.
 #[test]
 fn damage_anywhere() {
     let (arena, [mine, _]) = sealed_arena();
@@ -250,7 +250,7 @@ fn damage_anywhere() {
     assert!(mended > 20, "{mended} mended, {refused} refused");
 }
 
-/// Opens the sidecar `x.fecp` under this root with the key, within two seconds of the processor's time. It cannot be opened.
+/// Runs verify with the key on the sidecar `x.fecp`, which cannot be opened, within two seconds of processor time.
 #[track_caller]
 fn ends_soon(arena: &Arena, root: &str) {
     let mut shell = std::process::Command::new("sh");
@@ -262,7 +262,8 @@ fn ends_soon(arena: &Arena, root: &str) {
     assert!(text(&output.stderr).contains("x.fecp"), "{}", text(&output.stderr));
 }
 
-/// The container says how long the sidecar is, and whoever has a public key can make one: work follows what is there.
+/// The container states the length of the sidecar, and anybody with a public key can make one: the work must follow the
+/// bytes that exist.
 #[test]
 fn what_is_lost_of_a_sealed_sidecar_is_passed_over() {
     let (arena, [mine, _]) = sealed_arena();
@@ -275,7 +276,7 @@ fn what_is_lost_of_a_sealed_sidecar_is_passed_over() {
     file.write_all_at(&sidecar[..part], 0).unwrap();
     file.write_all_at(&sidecar[len - part..], (len - part) as u64).unwrap();
     ends_soon(&arena, &root);
-    // Without the gap all of it is read.
+    // Without the gap the whole sidecar is read.
     arena.write("x.fecp", &sidecar);
     arena.expect(["verify", "x.fecp", "-i", "key", "--sidecar-only"], 0);
 }

@@ -1,9 +1,10 @@
-//! Damage of the sidecar itself: it is found, and mended byte for byte, as long as enough of it or of the files is left.
+//! Damage to the sidecar itself is found, and mended byte for byte as long as enough of it or of the files is left.
 
 use super::*;
 use common::Random;
 
-/// A furnished folder, and 120 small files, so that the index of the sidecar takes several pieces; and the sidecar.
+/// A furnished folder with 120 more small files, so the index of the sidecar takes several pieces. Also returns the
+/// sidecar and its root.
 fn protected(redundancy: &str) -> (Arena, Vec<u8>, String) {
     let arena = Arena::new();
     furnish(&arena);
@@ -14,12 +15,12 @@ fn protected(redundancy: &str) -> (Arena, Vec<u8>, String) {
     (arena, sidecar, root)
 }
 
-/// Where `what` stands.
+/// The offsets of `what`.
 fn places_of<'a>(bytes: &'a [u8], what: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     bytes.windows(what.len()).enumerate().filter(move |(_, window)| *window == what).map(|(at, _)| at)
 }
 
-/// Writes a damaged sidecar: the files are whole, verify says that not all is, and repair makes it what it was.
+/// Writes a damaged sidecar: the files stay whole, verify reports damage, and repair restores the sidecar.
 #[track_caller]
 fn becomes_whole_again(arena: &Arena, whole: &[u8], damaged: &[u8], name: &str) {
     assert!(damaged != whole, "{name}");
@@ -77,7 +78,7 @@ fn what_was_cut_off_or_moved_is_mended() {
     }
 }
 
-/// As many flips as leave most pieces of the index whole.
+/// The flips are few enough to leave most pieces of the index whole.
 #[test]
 fn flips_are_mended() {
     let (arena, whole, _) = protected("16%");
@@ -89,7 +90,7 @@ fn flips_are_mended() {
     }
 }
 
-/// Of a sidecar of 50 %, and of what it protects, a tenth each.
+/// A tenth of a 50 % sidecar and a tenth of the protected bytes are damaged.
 #[test]
 fn files_and_sidecar_are_mended_together() {
     let (arena, whole, root) = protected("50%");
@@ -122,7 +123,7 @@ fn files_and_sidecar_are_mended_together() {
     }
 }
 
-/// A whole copy can be made with a damaged sidecar too, and the sidecar stays as it is then.
+/// A damaged sidecar can also make a whole copy, and then stays as it is.
 #[test]
 fn a_damaged_sidecar_stays_when_a_copy_is_made() {
     let (arena, whole, _) = protected("16%");

@@ -1,10 +1,11 @@
-//! What a root and a signature prove, and what is done where they prove nothing: as users meet it, and attackers who can write to a sidecar.
+//! The proofs of roots and signatures, and the behaviour without proof, for users and for attackers who can write to a
+//! sidecar.
 
 use super::recode::Recoded;
 use super::*;
 use common::root;
 
-/// A folder `d` with two files, of which one is private; a key; and the root of the sidecar, which that key signed.
+/// A folder `d` with two files, one of them private, a key, and the root of the sidecar that the key signed.
 fn signed() -> (Arena, String) {
     let arena = Arena::new();
     arena.write("d/conf", &[b"allow_root = no ;".as_slice(), &payload(1, 5000)].concat());
@@ -22,7 +23,7 @@ fn sign(arena: &Arena, args: &[&str]) -> Output {
     arena.fec(args).env("FEC_SIGN_PASSPHRASE", "").output().expect("fec starts")
 }
 
-/// The user edits a file, and somebody records the time of the edit, and permissions, under the same root.
+/// The user edits a file, and an attacker records the time of the edit, and permissions, under the same root.
 fn forge(arena: &Arena) -> Vec<u8> {
     std::thread::sleep(Duration::from_millis(20));
     let edit = [b"allow_root = yes;".as_slice(), &payload(1, 5000)].concat();
@@ -32,14 +33,14 @@ fn forge(arena: &Arena) -> Vec<u8> {
         b"d/conf" => (stat.seconds, stat.nanos) = (meta.mtime(), meta.mtime_nsec() as u32),
         _ => stat.mode = 0o6777,
     });
-    // Under a new inode too: nothing of the file tells.
+    // The sidecar gets a new inode too, so no attribute of the file tells.
     arena.write("new", &forged.build());
     fs::rename(arena.path("new"), arena.path("d.fecp")).unwrap();
     make_younger(arena, "d.fecp", "d");
     edit
 }
 
-/// Runs what the lines below a line of advice name, as they stand.
+/// Runs the command that stands below a line of advice, unchanged.
 fn run_advice(arena: &Arena, said: &str, above: &str, exit: i32) {
     let line = said
         .lines()
@@ -65,14 +66,14 @@ fn an_edit_stays_whatever_the_sidecar_records() {
         "{said}"
     );
     assert!(arena.read("d/conf") == edit);
-    // Who signed that signed other times.
+    // The signer signed other times.
     for args in [&["verify", "d.fecp"][..], &["repair", "d.fecp"], &["repair", "d.fecp", "--revert"]] {
         let said = changes_nothing(&arena, &[args, &["--signer", "key.pub"]].concat(), 5);
         assert!(said.contains("not those that were signed"), "{said}");
     }
     let said = text(&sign(&arena, &["protect", "--update", "d", "--sign", "key"]).stderr);
     assert!(said.contains("not those that were signed"), "{said}");
-    // What is missing comes back, and opens nothing.
+    // A missing file comes back with the permissions of the umask only.
     fs::remove_file(arena.path("d/other")).unwrap();
     let output = std::process::Command::new("sh")
         .args(["-c", "umask 027; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec"), "repair", "d.fecp"])
@@ -96,7 +97,7 @@ fn an_update_that_signs_reads_what_looks_as_it_did() {
         text(&refused.stderr).contains("d/conf") && text(&refused.stderr).contains("touch"),
         "{refused:?}"
     );
-    // The advice, literally.
+    // Runs the advice literally.
     File::open(arena.path("d/conf")).unwrap().set_modified(SystemTime::now()).unwrap();
     expect(&sign(&arena, &update), 0);
     arena.expect(["verify", "d.fecp", "--signer", "key.pub"], 0);
@@ -107,7 +108,8 @@ fn an_update_that_signs_reads_what_looks_as_it_did() {
     assert!(signature.lines().nth(2).unwrap().contains("\tfec sidecar 1 "), "{signature} {e:?}");
 }
 
-/// Rot is mended under a root and under a signature: what this user's own run has noted of the root proves its times, and so does a signature.
+/// Rot is mended under a root and under a signature. The note of this user's own run proves the times of the root, and
+/// so does a signature.
 #[test]
 fn rot_is_mended_under_a_root_and_under_a_signature() {
     let (arena, root) = signed();
@@ -116,12 +118,12 @@ fn rot_is_mended_under_a_root_and_under_a_signature() {
         flip(&arena.path("d/conf"), 3000);
         make_younger(&arena, "d.fecp", "d");
         assert_eq!(states(&arena, &[&["d.fecp"], &proof[..]].concat(), 1), [pair("d/conf", "rotten")]);
-        // With what proves it, as the verdict names it.
+        // The verdict repeats the options that prove the sidecar.
         let said = text(&arena.expect([&["verify", "d.fecp"], &proof[..]].concat(), 1).stdout);
         run_advice(&arena, &said, "what is damaged can be mended", 0);
         assert!(tree(&arena.path("d")) == whole);
     }
-    // On another machine nothing is known of the root: rot and an edit look alike, and the user decides.
+    // Another machine knows nothing of the root: rot and an edit look alike, and the user decides.
     fs::remove_dir_all(arena.user_state()).unwrap();
     flip(&arena.path("d/conf"), 3000);
     make_younger(&arena, "d.fecp", "d");
@@ -130,13 +132,13 @@ fn rot_is_mended_under_a_root_and_under_a_signature() {
     arena.expect(["repair", "d.fecp", "--root", &root], 1);
     run_advice(&arena, &said, "to make it what it was", 0);
     assert!(tree(&arena.path("d")) == whole);
-    // Without any root it is rot, as ever.
+    // Without a root it counts as rot.
     flip(&arena.path("d/conf"), 3000);
     arena.expect(["repair", "d.fecp"], 0);
     assert!(tree(&arena.path("d")) == whole);
 }
 
-/// The list of roots counts only where nobody else can write to it, and whatever stands there does no harm.
+/// The list of roots counts only if nobody else can write to it, and no other object there does harm.
 #[test]
 fn the_list_of_roots_is_the_users_own() {
     let (arena, root) = signed();
@@ -162,7 +164,7 @@ fn the_list_of_roots_is_the_users_own() {
     fs::remove_file(&list).unwrap();
     symlink(&elsewhere, &list).unwrap();
     assert!(!is_believed(), "a link");
-    // Nothing is written through it either.
+    // Nothing is written through the link either.
     protect(&arena, &["d", "-f", "-r", "50%", "-o", "x.fecp"]);
     assert!(arena.read("list") == noted);
     fs::remove_file(&list).unwrap();
@@ -177,10 +179,10 @@ fn the_list_of_roots_is_the_users_own() {
     }
     fs::write(&list, [&vec![b'x'; 5 << 20][..], b"\n", &noted].concat()).unwrap();
     assert!(is_believed(), "of a long list the end counts");
-    // It stays short.
+    // The list stays short.
     protect(&arena, &["d", "-f", "-r", "60%", "-o", "x.fecp"]);
     assert!(fs::metadata(&list).unwrap().len() < 4 << 20 && is_believed());
-    // Where there is no home, nothing is noted, and nothing fails.
+    // Without a home, nothing is noted and nothing fails.
     let run = |name: &str| {
         let output = arena
             .fec(["protect", "d", "-q", "-f", "-o", "x.fecp"])
@@ -192,7 +194,7 @@ fn the_list_of_roots_is_the_users_own() {
     ["", "relative", "/dev/null", "/nonexistent/x"].into_iter().for_each(run);
 }
 
-/// `verify --deep` decodes, and a contradiction is none of the system, nor of somebody who writes meanwhile.
+/// `verify --deep` decodes. A contradiction blames neither the system nor a concurrent writer.
 #[test]
 fn recovery_data_that_mends_nothing_is_untrue() {
     let (arena, _) = signed();
@@ -212,7 +214,7 @@ fn recovery_data_that_mends_nothing_is_untrue() {
         arena.refuses(args, 5);
         assert!(arena.read("d/conf") == damaged && !arena.path("d.fecp.repairing").exists(), "{args:?}");
     }
-    // The advice: while the files are intact, they are protected anew.
+    // The advice: while the files are intact, protect them anew.
     flip(&arena.path("d/conf"), 3000);
     protect(&arena, &["d", "-f"]);
     arena.expect(["verify", "d.fecp", "--deep"], 0);

@@ -1,9 +1,9 @@
-//! `fec repair --undo`: what is written over is kept before.
+//! `fec repair --undo`: overwritten files are kept first.
 
 use super::*;
 use std::process::Command;
 
-/// A folder with its sidecar, edited in all ways that a repair writes over.
+/// A folder with its sidecar, edited in every way that repair writes over.
 fn edited() -> Arena {
     let arena = Arena::new();
     furnish(&arena);
@@ -38,7 +38,7 @@ fn tar_puts_back_what_was_written_over() {
         assert_eq!((&is.what, is.modified), (&was.what, was.modified), "{}", path.display());
         assert!(is.mode == was.mode || matches!(was.what, What::Link(_)), "{}", path.display());
     }
-    // What was missing was not written over: it stays.
+    // The missing file was made, not written over: it stays.
     assert!(arena.path("d/small").exists());
 }
 
@@ -52,7 +52,7 @@ fn an_archive_is_never_written_over() {
     expect(&arena.run(["repair", "--undo", "undo.tar", "-o", "out", "d.fecp"]), 2);
 }
 
-/// Where nothing is written over nothing is kept; and where it cannot be kept nothing is written over.
+/// If nothing is written over, no archive is kept. If the archive cannot be kept, nothing is written over.
 #[test]
 fn what_cannot_be_kept_is_not_written_over() {
     let arena = edited();

@@ -1,14 +1,15 @@
-//! `fec protect --update`: what has changed is coded, and nothing else; what is there then is what is protected.
+//! `fec protect --update`: only changes are coded, and the new state is protected.
 
 use super::*;
 use std::ffi::OsStr;
 
-/// A block of the sidecars here.
+/// Bytes of a block of these sidecars.
 pub(super) const BLOCK: usize = 4096;
-/// The files that [`plant`] makes.
+/// The number of files that [`plant`] makes.
 pub(super) const FILES: u64 = 22;
 
-/// A folder `d` of 22 files, links and folders; with 16 % its 504 blocks are in three sets, each of which may lose 27.
+/// Makes a folder `d` of 22 files, links and folders. With 16 %, its 504 blocks are in three sets, and each set may
+/// lose 27.
 pub(super) fn plant(arena: &Arena) {
     arena.write("d/big", &payload(1, 200 * BLOCK));
     arena.write("d/middle", &payload(2, 100 * BLOCK + 1000));
@@ -26,7 +27,7 @@ pub(super) fn plant(arena: &Arena) {
     }
 }
 
-/// One of sixteen small files.
+/// The path of a small file, 0 to 15.
 pub(super) fn note(nth: usize) -> String {
     format!("d/notes/{nth:02}")
 }
@@ -38,7 +39,7 @@ fn files(arena: &Arena) -> impl Iterator<Item = PathBuf> {
     files.map(move |(path, _)| folder.join(path))
 }
 
-/// All that a sidecar says of the folder: names, bytes and links, and the modes and times of files.
+/// Everything that a sidecar records of the folder: names, bytes and links, and the modes and times of files.
 pub(super) fn state(arena: &Arena) -> BTreeMap<PathBuf, (What, Option<(u32, SystemTime)>)> {
     let stat = |seen: &Seen| match seen.what {
         What::File { .. } => Some((seen.mode, seen.modified)),
@@ -56,7 +57,7 @@ pub(super) fn protected(options: &[&str]) -> (Arena, Vec<u8>) {
     (arena, sidecar)
 }
 
-/// Runs an update, which ends well; all that it says.
+/// Runs an update, which must succeed and only read `d`. Returns its report.
 #[track_caller]
 pub(super) fn report(arena: &Arena, options: &[&str]) -> Value {
     let args = [&["protect", "--update", "d", "--json", "--no-sync"], options].concat();
@@ -67,7 +68,7 @@ pub(super) fn report(arena: &Arena, options: &[&str]) -> Value {
     report
 }
 
-/// Runs an update, which ends well and only appends to the sidecar: what it says of it.
+/// Runs an update, which must succeed and only append to the sidecar. Returns its report.
 #[track_caller]
 pub(super) fn appended(arena: &Arena, options: &[&str]) -> Value {
     let before = arena.read("d.fecp");
@@ -79,7 +80,7 @@ pub(super) fn appended(arena: &Arena, options: &[&str]) -> Value {
     update
 }
 
-/// Runs an update that makes the sidecar anew: the reason.
+/// Runs an update that makes the sidecar anew. Returns the reason.
 #[track_caller]
 pub(super) fn anew(arena: &Arena, options: &[&str]) -> String {
     let update = report(arena, options)["update"].clone();
@@ -87,7 +88,7 @@ pub(super) fn anew(arena: &Arena, options: &[&str]) -> String {
     update["anew"].as_str().unwrap_or_else(|| panic!("{update}")).to_owned()
 }
 
-/// Files that are unchanged, changed, added, moved and gone.
+/// The numbers of files that are unchanged, changed, added, moved and gone.
 pub(super) fn counts(update: &Value) -> [u64; 5] {
     ["unchanged", "changed", "added", "moved", "gone"].map(|key| update[key].as_u64().expect("a number"))
 }
@@ -96,13 +97,13 @@ fn coded(update: &Value) -> u64 {
     update["coded_bytes"].as_u64().expect("a number")
 }
 
-/// What is there is intact, and every third file comes back with its mode and time: small ones from nothing, others from
-/// rot.
+/// Asserts that all files are intact, and that every third file comes back with its mode and time: small files from
+/// nothing, others from rot.
 #[track_caller]
 pub(super) fn is_protected(arena: &Arena) {
     is_intact(arena, "d.fecp");
     let before = state(arena);
-    // Others each time.
+    // Each call tests other files.
     let first = arena.read("d.fecp").len() / 64 % 3;
     for path in files(arena).skip(first).step_by(3) {
         let (len, is_linked) = fs::metadata(&path).map(|meta| (meta.len(), meta.nlink() > 1)).unwrap();
@@ -172,7 +173,7 @@ fn what_it_says_is_what_protect_says_and_more() {
     arena.expect(["verify", "d.fecp", "--root", said["root"].as_str().unwrap()], 0);
 }
 
-/// The same bytes at another time are no change; that time is the one that repair gives.
+/// The same bytes at another time are no change. Repair restores the new time.
 #[test]
 fn what_was_touched_is_unchanged_and_has_its_new_time() {
     let (arena, _) = protected(&[]);
@@ -205,7 +206,7 @@ fn an_edit_costs_the_blocks_that_it_hits() {
     is_protected(&arena);
 }
 
-/// Tails that lie in one block with one that changed are coded anew, and no other ones.
+/// Only tails that share a block with a changed file are coded anew.
 #[test]
 fn what_is_appended_or_cut_off_costs_no_more() {
     let (arena, _) = protected(&[]);
@@ -220,7 +221,7 @@ fn what_is_appended_or_cut_off_costs_no_more() {
     let update = appended(&arena, &[]);
     assert_eq!(counts(&update), [FILES - 1, 1, 0, 0, 0]);
     assert!((7..=BLOCK as u64).contains(&coded(&update)), "{update}");
-    // To no more than a tail, and to whole blocks.
+    // The file shrinks to less than a tail, and to whole blocks.
     edit(&arena.path("d/sub/tool"), &payload(5, 5000)[..10]);
     appended(&arena, &[]);
     edit(&arena.path("d/sub/tool"), &payload(5, 5000)[..4096]);
@@ -258,7 +259,7 @@ fn what_is_new_is_added() {
     assert_eq!(coded(&said["update"]), 8 * BLOCK as u64 + 5);
     assert_eq!((&said["folders"], &said["links"]), (&6.into(), &4.into()));
     is_protected(&arena);
-    // Links and folders alone.
+    // Only links and folders change.
     fs::remove_file(arena.path("d/link")).unwrap();
     symlink("other", arena.path("d/link")).unwrap();
     fs::remove_dir(arena.path("d/void")).unwrap();
@@ -275,14 +276,14 @@ fn what_was_moved_keeps_its_blocks() {
     let update = appended(&arena, &[]);
     assert_eq!((counts(&update), coded(&update)), ([FILES - 2, 0, 0, 2, 0], 0));
     is_protected(&arena);
-    // A folder, with all that is in it.
+    // A folder moves with all that is in it.
     rename("d/notes", "d/void/notes");
     let update = appended(&arena, &[]);
     assert_eq!((counts(&update), coded(&update)), ([FILES - 15, 0, 0, 15, 0], 0));
     is_protected(&arena);
 }
 
-/// A folder with files that are empty may be moved like any other.
+/// A folder with empty files may be moved like any other.
 #[test]
 fn empty_files_that_were_moved_are_not_gone() {
     let arena = Arena::new();
@@ -326,7 +327,7 @@ fn logs_are_rotated() {
     }
 }
 
-/// A file becomes a folder, a link and another name of a file, and each becomes a file again.
+/// A file becomes a folder, a link and another name of a file. Each becomes a file again.
 #[test]
 fn what_changes_its_kind_is_protected_as_what_it_is() {
     let (arena, _) = protected(&[]);
@@ -367,7 +368,7 @@ fn a_file_with_two_names_may_lose_the_first() {
     fs::remove_file(arena.path("d/notes/02")).unwrap();
     assert_eq!(coded(&appended(&arena, &[])), 0, "its bytes are there");
     is_protected(&arena);
-    // Another one before it, and one behind.
+    // A name is added before it, and a name behind it.
     fs::hard_link(arena.path("d/void/big"), arena.path("d/a")).unwrap();
     fs::hard_link(arena.path("d/void/big"), arena.path("d/zoo")).unwrap();
     assert_eq!(coded(&appended(&arena, &[])), 0);
@@ -382,7 +383,7 @@ fn permissions_are_recorded_anew() {
     set_mode(&arena.path("d/big"), 0o640);
     assert_eq!(coded(&appended(&arena, &[])), 0);
     is_protected(&arena);
-    // The right to execute alone.
+    // Only the right to execute changes.
     set_mode(&arena.path("d/notes/01"), 0o700);
     set_mode(&arena.path("d/sub/tool"), 0o640);
     assert_eq!(coded(&appended(&arena, &[])), 0);

@@ -1,4 +1,4 @@
-//! `fec protect --update` among rot, kills, full disks and other updates.
+//! `fec protect --update` amid rot, kills, full disks and other updates.
 
 use super::update::{
     BLOCK, FILES, anew, appended, counts, is_protected, note, plant, protected, report, state,
@@ -23,7 +23,7 @@ fn rot_is_not_blessed() {
     edit_a_block(&arena, "d/other", 5);
     edit_a_block(&arena, "d/big", 120);
     fs::rename(arena.path("d/sub/one"), arena.path("d/sub/moved")).unwrap();
-    // What was edited is as it is now; nobody can tell rot in it from the edit.
+    // An edited file counts as it is now: nobody can tell rot in it from the edit.
     let update = appended(&arena, &[]);
     assert_eq!(counts(&update), [FILES - 3, 2, 0, 1, 0]);
     assert_eq!(states(&arena, &["d.fecp"], 1), [pair("d/middle", "rotten")]);
@@ -36,7 +36,7 @@ fn rot_is_not_blessed() {
     is_protected(&arena);
 }
 
-/// A file that a repair has half mended has another time, and is no edit.
+/// A file that a repair has half mended has another time, but is no edit.
 #[test]
 fn what_a_repair_has_begun_is_not_blessed() {
     let arena = Arena::new();
@@ -44,7 +44,7 @@ fn what_a_repair_has_begun_is_not_blessed() {
     let root = protect(&arena, &["d"]);
     let before = tree(&arena.path("d"));
     flip(&arena.path("d/big"), 70_000);
-    // As a repair that was killed leaves it: its list, and the file with the time of its writing.
+    // The state after a killed repair: its list, and the file with the time of its last write.
     let mut paths: Vec<Vec<u8>> = before.keys().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
     paths.sort_unstable();
     // The folder is the first entry.
@@ -62,7 +62,7 @@ fn what_a_repair_has_begun_is_not_blessed() {
     is_protected(&arena);
 }
 
-/// What is coded anew with its neighbour was compared before.
+/// A file that is coded anew with its neighbour is compared first.
 #[test]
 fn rot_beside_what_changes_is_refused() {
     for (rotten, at, edited) in
@@ -103,7 +103,7 @@ fn rot_is_not_blessed_by_a_sidecar_that_is_made_anew() {
     }
 }
 
-/// What was moved and has rotted on the way is not the file of before.
+/// A moved file that rotted on the way is not the earlier file.
 #[test]
 fn a_damaged_copy_is_not_what_was_moved() {
     let (arena, _) = protected(&[]);
@@ -113,7 +113,7 @@ fn a_damaged_copy_is_not_what_was_moved() {
     is_protected(&arena);
 }
 
-/// A random change of a file that stays small; names are those of before, or new.
+/// Changes a random file, which stays small. Its name is an old or a new one.
 fn change(arena: &Arena, random: &mut Random) {
     let name = match random.below(3) {
         0 => note(random.below(20)),
@@ -145,7 +145,7 @@ fn change(arena: &Arena, random: &mut Random) {
     age(&path, 10_000 + random.next() % 100_000);
 }
 
-/// Ten generations on each other: of each, the tree comes back after damage to files and sidecar.
+/// Ten generations follow each other. After each one, the tree comes back from damage to files and sidecar.
 #[test]
 fn an_update_of_an_update_of_an_update() {
     let mut appends = 0;
@@ -157,7 +157,7 @@ fn an_update_of_an_update_of_an_update() {
             appends += u32::from(update["generation"].as_u64() > Some(1) && update["written"] == true);
             is_intact(&arena, "d.fecp");
             let (before, sidecar) = (state(&arena), arena.read("d.fecp"));
-            // Of what is in the first group 20 blocks at once, and one bit of any file; at last a bit of the sidecar.
+            // Damages 20 blocks of the first group at once, and one bit of any file, and last a bit of the sidecar.
             let at = random.below(70) * BLOCK;
             rot(&arena.path("d/middle"), at as u64, &vec![0x66; 20 * BLOCK]);
             arena.expect(["repair", "d.fecp", "--no-sync"], 0);
@@ -178,7 +178,7 @@ fn an_update_of_an_update_of_an_update() {
     assert!(appends > 15, "{appends} of 30 updates were appended");
 }
 
-/// Nothing of the generation before goes away: its root names the files as they were, and makes them so again.
+/// Nothing of the previous generation goes away: its root names the old files, and restores them.
 #[test]
 fn the_root_of_before_is_readable() {
     let arena = Arena::new();
@@ -187,7 +187,7 @@ fn the_root_of_before_is_readable() {
     let (before, sidecar) = (tree(&arena.path("d")), arena.read("d.fecp"));
     arena.write("d/new", &payload(33, 20_000));
     appended(&arena, &[]);
-    // What stands behind it is no part of it; that is all.
+    // Exit code 1 only tells of the newer bytes, which are no part of that generation.
     assert_eq!(states(&arena, &["d.fecp", "--root", &old], 1), []);
     edit_a_block(&arena, "d/big", 44);
     edit(&arena.path(note(2)), b"edited");
@@ -202,7 +202,7 @@ fn the_root_of_before_is_readable() {
     is_protected(&arena);
 }
 
-/// At any moment the sidecar is that of before, perhaps with something behind it, or the new one.
+/// At any moment the sidecar is the old one, perhaps with bytes behind it, or the new one.
 #[test]
 fn an_update_that_was_killed_can_be_run_again() {
     for is_anew in [false, true] {
@@ -245,7 +245,7 @@ fn an_update_that_was_killed_can_be_run_again() {
     }
 }
 
-/// Ended by a signal that can be caught, it leaves nothing of its own.
+/// A run that ends by a signal it can catch leaves nothing of its own.
 #[test]
 fn an_update_that_is_told_to_end_takes_its_bytes_back() {
     let (arena, old) = protected(&["-r", "50%"]);
@@ -269,7 +269,7 @@ fn an_update_that_is_told_to_end_takes_its_bytes_back() {
     println!("{ended} of 40 ended before they were done");
 }
 
-/// As far as the disk has room, and no further.
+/// The disk has room for only a part of the update, up to several points.
 #[test]
 fn a_full_disk_changes_nothing() {
     let (arena, old) = protected(&[]);
@@ -334,7 +334,7 @@ fn rot_is_not_blessed_by_another_name() {
     assert!(arena.read("d/big") == was);
 }
 
-/// What was moved and then rotted does not pass for new content, although its old name is in use again.
+/// A file that was moved and then rotted does not pass for new content, even if its old name is in use again.
 #[test]
 fn rot_is_not_blessed_where_names_are_used_again() {
     let nanos = |arena: &Arena, name: &str, nanos: u32| {
@@ -363,7 +363,7 @@ fn rot_is_not_blessed_where_names_are_used_again() {
         for time in [123, 0] {
             let arena = Arena::new();
             plant(&arena);
-            // Two with one size and one time.
+            // Two files have the same size and time.
             arena.write("d/twin", &payload(7, 200 * BLOCK));
             ["d/big", "d/twin"].iter().for_each(|name| nanos(&arena, name, time));
             nanos(&arena, "d/other", 500);
@@ -375,7 +375,7 @@ fn rot_is_not_blessed_where_names_are_used_again() {
     }
 }
 
-/// The tail of a file that changed stays where it was only if it was read there.
+/// The tail of a changed file keeps its place only if it was read there.
 #[test]
 fn a_tail_is_kept_only_where_it_was_read() {
     let arena = Arena::new();
@@ -383,7 +383,7 @@ fn a_tail_is_kept_only_where_it_was_read() {
     fs::hard_link(arena.path("d/a"), arena.path("d/b")).unwrap();
     arena.write("d/z", &payload(2, 200_000));
     protect(&arena, &["d"]);
-    // The file of old under another name, with other bytes; and another under its name, with bytes of its own.
+    // The old file has another name and other bytes, and another file has its name with bytes of its own.
     fs::copy(arena.path("d/a"), arena.path("d/0")).unwrap();
     rot(&arena.path("d/0"), 10, b"four");
     fs::remove_file(arena.path("d/a")).unwrap();
@@ -398,7 +398,7 @@ fn a_tail_is_kept_only_where_it_was_read() {
     assert!(arena.read("d/a") == [&payload(1, 3000)[..10], b"four", &payload(1, 3000)[14..]].concat());
 }
 
-/// An update writes to the file that was named, and not to one that a link there leads to.
+/// An update writes to the named file, never through a link in its place.
 #[test]
 fn a_link_in_place_of_the_sidecar_is_not_followed() {
     let (arena, _) = protected(&[]);
@@ -408,7 +408,7 @@ fn a_link_in_place_of_the_sidecar_is_not_followed() {
     refused(&arena, &[], 2, "symbolic link");
 }
 
-/// A copy of one file, with its time, is not another old file of this size and time.
+/// A copy of a file, with its time, does not pass for another old file of this size and time.
 #[test]
 fn a_copy_is_not_the_file_that_is_gone() {
     let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! `fec protect --update`: its options, what it refuses, and when the sidecar is made anew.
+//! `fec protect --update`: its options, its refusals, and the reasons for a new sidecar.
 
 use super::update::{
     BLOCK, FILES, anew, appended, counts, is_protected, note, plant, protected, report, state,
@@ -6,7 +6,7 @@ use super::update::{
 use super::*;
 use sha2::{Digest, Sha256};
 
-/// The update is refused with this code, says why and that, and changes nothing at all.
+/// Asserts that the update is refused with this code and this word in the reason, and changes nothing.
 #[track_caller]
 pub(super) fn refused(arena: &Arena, options: &[&str], exit: i32, word: &str) {
     let said = changes_nothing(arena, &[&["protect", "--update", "d"], options].concat(), exit);
@@ -14,7 +14,7 @@ pub(super) fn refused(arena: &Arena, options: &[&str], exit: i32, word: &str) {
     arena.nothing_temporary();
 }
 
-/// The sidecar is what `protect` makes of what is there now.
+/// Asserts that the sidecar equals a new one of the current files.
 #[track_caller]
 fn is_fresh(arena: &Arena, options: &[&str]) {
     protect(arena, &[&["d", "-o", "fresh.fecp"], options].concat());
@@ -49,7 +49,7 @@ fn what_was_deleted_is_let_go() {
     is_protected(&arena);
 }
 
-/// A tenth of 22 files are two; a folder that is not mounted is more.
+/// A tenth of 22 files is two. A folder that is not mounted is more.
 #[test]
 fn more_than_a_tenth_may_not_vanish_unseen() {
     let (arena, _) = protected(&[]);
@@ -131,7 +131,7 @@ fn blocks_that_are_too_small_make_it_anew() {
     is_protected(&arena);
 }
 
-/// A few blocks edited in a file, in turn: at any moment a tenth of the folder may be lost.
+/// Edits a few blocks of alternating files: at any moment a tenth of the folder may be lost.
 #[test]
 fn what_may_be_lost_stays_about_as_much() {
     let (arena, _) = protected(&[]);
@@ -144,7 +144,7 @@ fn what_may_be_lost_stays_about_as_much() {
         is_intact(&arena, "d.fecp");
         let before = state(&arena);
         let lost = random.below(130);
-        // 40 of 504 blocks, and of them no more than five that are of a younger group.
+        // 40 of 504 blocks are lost, and at most five of them belong to a younger group.
         let path = arena.path("d/middle");
         rot(&path, (lost % 60 * BLOCK) as u64, &vec![0x77; 40 * BLOCK]);
         arena.expect(["repair", "d.fecp", "--no-sync"], 0);
@@ -162,17 +162,18 @@ fn redundancy_is_that_of_the_sidecar_or_what_is_asked_for() {
         is_protected(&arena);
         recovery / BLOCK as u64
     };
-    // 81 blocks of 504, and 504 of 504; 200 blocks more get as much as 704 blocks would together.
+    // 16 % means 81 blocks for 504 blocks, and 100 % means 504. Another 200 blocks get the redundancy of 704 blocks
+    // together.
     let default = grown(200, &[], &[]);
     assert_eq!(default, grown(200, &[], &["-r", "16%"]));
     assert!((81 + 113..81 + 116).contains(&default), "{default}");
     assert_eq!(grown(200, &[], &["-r", "100%"]), 81 + 200);
     assert_eq!(grown(200, &["-r", "100%"], &[]), 504 + 200);
-    // Far less than there is: made anew.
+    // The redundancy is far below the existing one: the sidecar is made anew.
     assert_eq!(grown(200, &["-r", "100%"], &["-r", "5%"]), 36);
 }
 
-/// The redundancy is that of all that there is: a few files more are protected as well as they would be among the others.
+/// The redundancy applies to the whole tree: a few added files are protected as well as they would be among the others.
 #[test]
 fn what_was_added_may_be_lost_whole() {
     let (arena, _) = protected(&[]);
@@ -184,7 +185,7 @@ fn what_was_added_may_be_lost_whole() {
     assert!(state(&arena) == before);
 }
 
-/// What `manifest --sha256` lists is what the files have.
+/// Asserts that `manifest --sha256` lists the digests of the files.
 #[track_caller]
 fn has_sha256(arena: &Arena) {
     let listed = text(&arena.expect(["manifest", "d.fecp", "--sha256"], 0).stdout);
@@ -217,7 +218,7 @@ fn sha256_is_kept_for_all_files() {
     edit(&arena.path("d/moved"), &payload(41, 200 * BLOCK));
     assert!(!anew(&arena, &[]).is_empty());
     has_sha256(&arena);
-    // One that has none is made anew to have it.
+    // A sidecar without SHA-256 digests is made anew to have them.
     let (arena, _) = protected(&[]);
     edit(&arena.path(note(1)), b"edited");
     assert!(!anew(&arena, &["--sha256"]).is_empty());
@@ -225,7 +226,7 @@ fn sha256_is_kept_for_all_files() {
     has_sha256(&arena);
 }
 
-/// Files that are too large to be read for nothing; times are compared to the nanosecond.
+/// Files that are too large to be read for nothing. Times are compared to the nanosecond.
 #[test]
 fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() {
     let arena = Arena::new();
@@ -244,13 +245,14 @@ fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() 
     fs::rename(arena.path("d/huge"), arena.path("d/deep/huge")).unwrap();
     assert_eq!(root(&appended(&arena, &[])), ([FILES + 1, 0, 0, 1, 0], 0));
     is_protected(&arena);
-    // Another one of this size and time may be the old one, renamed and then damaged: somebody has to say that it is new.
+    // Another file of this size and time may be the old one, renamed and then damaged: the user has to say that it is
+    // new.
     fs::remove_file(arena.path("d/deep/huge")).unwrap();
     put("d/impostor", &payload(92, len));
     refused(&arena, &[], 1, "moved");
     assert_eq!(root(&report(&arena, &["-f"])["update"]), ([FILES + 1, 0, 1, 0, 1], len as u64));
     is_protected(&arena);
-    // One that has a byte that is another, beside the one that was moved.
+    // A file that differs in one byte lies beside the moved one.
     fs::rename(arena.path("d/impostor"), arena.path("d/sub/honest")).unwrap();
     let mut bytes = payload(92, len);
     bytes[len / 2] ^= 1;
@@ -260,7 +262,7 @@ fn a_large_file_that_was_moved_is_known_again_and_another_in_its_place_is_not() 
     is_protected(&arena);
 }
 
-/// The same paths, base and exclusions as before.
+/// The paths, base and exclusions are the same as before.
 #[test]
 fn it_takes_what_protect_takes() {
     let arena = Arena::new();
@@ -274,7 +276,7 @@ fn it_takes_what_protect_takes() {
     };
     assert_eq!(counts(&update(&options)), [10, 1, 0, 0, 0]);
     assert_eq!(states(&arena, &["d/x.fecp"], 0), []);
-    // In the folder itself: neither the sidecar nor anything beside it is taken.
+    // The sidecar is inside the folder: neither it nor anything beside it is included.
     let within = ["d", "-o", "d/within.fecp"];
     fs::remove_file(arena.path("d/x.fecp")).unwrap();
     protect(&arena, &within);
@@ -283,7 +285,7 @@ fn it_takes_what_protect_takes() {
     assert_eq!(counts(&update(&within)), [FILES - 1, 1, 0, 0, 0]);
     is_intact(&arena, "d/within.fecp");
     assert_eq!(update(&within)["written"], false);
-    // A list, and a base that is named.
+    // A list, and a named base.
     arena.write("list", b"d/big\nd/middle\n");
     fs::create_dir(arena.path("away")).unwrap();
     let listed = ["--files-from", "list", "-o", "away/y.fecp", "--base", "."];
@@ -291,7 +293,7 @@ fn it_takes_what_protect_takes() {
     edit(&arena.path("d/middle"), &payload(2, 100 * BLOCK + 999));
     assert_eq!(counts(&update(&listed)), [1, 1, 0, 0, 0]);
     assert_eq!(states(&arena, &["away/y.fecp", "--base", "."], 0), []);
-    // A pattern that leaves out what was protected lets it go, if it is not too much.
+    // A new pattern that excludes protected files drops them, unless they are too many.
     let (arena, _) = protected(&[]);
     refused(&arena, &["--exclude", "notes"], 2, "-f");
     assert_eq!(
@@ -300,7 +302,7 @@ fn it_takes_what_protect_takes() {
     );
 }
 
-/// It lists names that not everybody may know.
+/// The sidecar lists names that not everybody may know.
 #[test]
 fn a_sidecar_keeps_its_permissions() {
     let (arena, _) = protected(&[]);
@@ -312,7 +314,7 @@ fn a_sidecar_keeps_its_permissions() {
     assert_eq!(fs::metadata(arena.path("d.fecp")).unwrap().mode() & 0o777, 0o600, "made anew");
 }
 
-/// With a root, the sidecar has to have it now.
+/// If a root is given, the sidecar has to have it now.
 #[test]
 fn a_root_has_to_be_that_of_the_sidecar() {
     let arena = Arena::new();
@@ -328,7 +330,7 @@ fn a_root_has_to_be_that_of_the_sidecar() {
     arena.write("root", new.as_bytes());
     report(&arena, &["--root", "@root"]);
     is_protected(&arena);
-    // That of a generation before is not the one that it has now, and nothing of the newer is cut off.
+    // The root of an earlier generation is not the current one, and nothing of the newer generation is cut off.
     edit(&arena.path(note(3)), b"edited once more");
     for before in [&old, new] {
         refused(&arena, &["--root", before], 5, "");
@@ -336,7 +338,7 @@ fn a_root_has_to_be_that_of_the_sidecar() {
         arena.run(["repair", "d.fecp", "--root", before]);
         assert!(arena.read("d.fecp") == kept);
     }
-    // A sidecar of before does not have it.
+    // An earlier sidecar does not have that root.
     arena.write("d.fecp", &first);
     refused(&arena, &["--root", &"08".repeat(32)], 5, "");
 }

@@ -1,11 +1,11 @@
-//! `fec protect --update` of sidecars that are damaged, cut short, or written to by somebody else.
+//! `fec protect --update` of sidecars that are damaged, cut short, or written to by others.
 
 use super::forge::Forged;
 use super::update::{BLOCK, appended, is_protected, note, plant, protected, report};
 use super::update_limits::refused;
 use super::*;
 
-/// A sidecar of several generations is mended to what it was, like any other.
+/// A sidecar of several generations is mended to its old bytes, like any other.
 #[test]
 fn a_repair_keeps_the_generations_before() {
     let arena = Arena::new();
@@ -22,7 +22,7 @@ fn a_repair_keeps_the_generations_before() {
     }
 }
 
-/// What served files of which nothing is left cannot be computed again, and need not be.
+/// Recovery blocks for files that are completely gone cannot be computed again, and need not be.
 #[test]
 fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
     let (arena, _) = protected(&[]);
@@ -31,7 +31,7 @@ fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
     let second = arena.read("d.fecp").len();
     edit(&arena.path("d/new"), &payload(34, 3 * BLOCK));
     appended(&arena, &[]);
-    // All between its pieces are recovery blocks of the first bytes of `d/new`.
+    // Between the pieces stand only recovery blocks of the first bytes of `d/new`.
     let third = arena.read("d.fecp");
     let starts = |at: &usize| third[*at..].starts_with(b"\x89fecP\r\n\x1a");
     let last = (0..second - 8).rfind(starts).unwrap();
@@ -41,7 +41,7 @@ fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
     is_protected(&arena);
 }
 
-/// The nearest piece of which there is a header tells how far a block has moved, be it one of the next generation.
+/// The nearest piece with a header tells how far a block has moved, even if it belongs to the next generation.
 #[test]
 fn pieces_of_any_area_tell_where_blocks_are() {
     let (arena, first) = protected(&[]);
@@ -64,7 +64,7 @@ fn pieces_of_any_area_tell_where_blocks_are() {
     is_protected(&arena);
 }
 
-/// What stands behind the sidecar is cut off, whatever it is; as the sidecar is then, it would be without.
+/// Bytes behind the sidecar are cut off, whatever they are. The sidecar is then as without them.
 #[test]
 fn garbage_behind_a_sidecar_is_cut_off() {
     let (arena, old) = protected(&[]);
@@ -79,7 +79,7 @@ fn garbage_behind_a_sidecar_is_cut_off() {
     is_protected(&arena);
 }
 
-/// What is left of a generation that was whole once is not cut off unasked: a copy of the sidecar may have the rest.
+/// The remains of a generation that was once whole are not cut off unasked: a copy of the sidecar may have the rest.
 #[test]
 fn a_newer_generation_that_is_lost_is_not_forgotten_unseen() {
     let (arena, old) = protected(&[]);
@@ -104,7 +104,7 @@ fn a_newer_generation_that_is_lost_is_not_forgotten_unseen() {
     is_protected(&arena);
 }
 
-/// A generation that lost its end: it is mended first if it can be read, and otherwise there is the one before.
+/// A generation that has lost its end is mended first if it can be read. Otherwise the previous generation counts.
 #[test]
 fn a_sidecar_that_is_cut_short_is_not_built_upon() {
     let (arena, first) = protected(&[]);
@@ -152,7 +152,7 @@ fn a_sidecar_whose_bytes_have_shifted_is_mended_first() {
         arena.expect(["repair", "d.fecp", "--no-sync"], 0);
         assert!(arena.read("d.fecp") == whole);
     }
-    // Bytes that are others where they are do not hinder: repair mends them before and after.
+    // Changed bytes in place do not hinder an update: repair mends them before and after.
     flip(&arena.path("d.fecp"), middle as u64);
     edit(&arena.path(note(3)), b"edited");
     let exit = common::code(&arena.run(["protect", "--update", "d"]));
@@ -167,7 +167,7 @@ fn appended_or_nothing(arena: &Arena) {
     is_intact(arena, "d.fecp");
 }
 
-/// Whoever can write to the sidecar can append what it once was; what is built upon is the newest that was written.
+/// Whoever can write to the sidecar can append an old generation. An update builds on the newest one that was written.
 #[test]
 fn an_old_generation_appended_again_is_not_believed() {
     let (arena, first) = protected(&[]);
@@ -190,14 +190,14 @@ fn an_old_generation_appended_again_is_not_believed() {
         report(&arena, &[]);
         assert!(arena.read("d.fecp") == fourth);
     }
-    // The sidecar as it once was, in place of what it is: only the root can tell.
+    // The old sidecar replaces the current one: only the root can tell.
     for old in [&first, &second] {
         arena.write("d.fecp", old);
         refused(&arena, &["--root", &root], 5, "");
     }
 }
 
-/// Two generations of one: which is meant is not known, and nothing is built upon either.
+/// Two generations follow the same one: neither is known to be meant, and no update builds on them.
 #[test]
 fn a_forked_sidecar_is_ambiguous() {
     let (arena, first) = protected(&[]);
@@ -216,7 +216,7 @@ fn a_forked_sidecar_is_ambiguous() {
     is_protected(&arena);
 }
 
-/// A forged generation behind an honest one is what the sidecar says now; with the honest root nothing of it stays.
+/// Without a root, a forged generation behind an honest one counts. With the honest root nothing of it stays.
 #[test]
 fn a_forged_generation_is_not_built_upon_with_a_root() {
     let arena = Arena::new();
@@ -244,7 +244,7 @@ fn a_forged_generation_is_not_built_upon_with_a_root() {
     }
 }
 
-/// An older state that is asked for does not pass for intact when its sidecar is damaged.
+/// An older state that is asked for does not count as intact if its sidecar is damaged.
 #[test]
 fn a_damaged_sidecar_is_told_of_with_an_older_root_too() {
     let (arena, _) = protected(&[]);

@@ -1,4 +1,4 @@
-//! Folders as places.
+//! Tests of stores that are folders.
 
 use crate::common::{self, Arena, expect, listing, payload, text};
 use crate::{LEN, PLACES, Sent, encode, flip};
@@ -22,13 +22,13 @@ fn what_was_sent_comes_back_without_any_two_places() {
         for place in [a, b] {
             fs::rename(sent.arena.path(place), sent.arena.path("away".to_owned() + place)).unwrap();
         }
-        // They are not there at all, as an unmounted disk.
+        // The folders do not exist, like an unmounted disk.
         let said = sent.comes_back();
         assert!(said.contains("did no harm"), "{said}");
         for place in [a, b] {
             fs::create_dir(sent.arena.path(place)).unwrap();
         }
-        // They are empty.
+        // The folders are empty.
         sent.comes_back();
         let report = sent.json("verify", &[], 1);
         assert_eq!((&report["margin"], &report["enough"]), (&0.into(), &true.into()));
@@ -55,7 +55,7 @@ fn the_second_run_sends_only_what_is_missing() {
     expect(&again, 0);
     assert_eq!((&report(&again)["sent"], &report(&again)["kept"]), (&0.into(), &45.into()));
     sent.arena.unchanged(&before);
-    // Gone, cut, and another one's: each is made as it was.
+    // Shards that are missing, cut, or of another number are made anew.
     let shards = sent.shards("p2");
     fs::remove_file(&shards[0]).unwrap();
     fs::write(&shards[1], b"cut").unwrap();
@@ -95,7 +95,7 @@ fn places_that_fail_are_told_and_made_up_for_later() {
     let arena = Arena::new();
     let bytes = payload(8, LEN);
     arena.write("in", &bytes);
-    // A folder below one that is not there: a disk that is not mounted.
+    // A folder below a missing one, like a disk that is not mounted.
     let to = |last: &'static str| ["p0", "p1", "p2", "p3", last];
     let send = |places: [&str; 5], options: &[&str]| {
         let to = places.iter().flat_map(|place| ["--to", place]);
@@ -113,7 +113,7 @@ fn places_that_fail_are_told_and_made_up_for_later() {
     let from = ["p0", "p1", "p2", "p3", "disk/p4"];
     expect(&sent.fec_at("repair", &from, &[]), 0);
     expect(&sent.fec_at("verify", &from, &["--deep"]), 0);
-    // Two of five are too many: nothing is promised, and no root is given out.
+    // Two of five places are too many: nothing is promised, and no root is printed.
     fs::write(sent.arena.path("file"), b"").unwrap();
     sent.arena.write("in", &payload(9, LEN));
     let to = ["p0", "p1", "p2", "file/p3", "nowhere/p4"].into_iter().flat_map(|place| ["--to", place]);
@@ -153,11 +153,11 @@ fn no_domain_holds_more_than_may_be_lost() {
     assert!(said.contains("any 1 of 3 domains, plus 1 shard"), "{said}");
 }
 
-/// Whoever holds a store may put there what they like: it costs time, and never a wrong byte.
+/// Whoever holds a store may put anything there: it costs time, and never a wrong byte.
 #[test]
 fn liars_cost_nothing_but_time() {
     let sent = Sent::new(&[]);
-    // Another payload, well encoded, under the keys of this one; and its manifest.
+    // Another payload, well encoded, lies under the keys of this one, with its manifest.
     let other = Sent::new(&["--segment-size", "300K", "--set-size", "64K"]);
     for place in ["p0", "p1"] {
         for (ours, theirs) in sent.shards(place).iter().zip(other.shards(place)) {
@@ -169,7 +169,7 @@ fn liars_cost_nothing_but_time() {
     expect(&sent.fec("verify", &[]), 1);
     expect(&sent.fec("repair", &["--now"]), 0);
     expect(&sent.fec("verify", &["--deep"]), 0);
-    // Replays of other shards of the same segment, lengths of all kinds, holes, folders, links that lead nowhere.
+    // Replays of other shards of the same segment, all kinds of lengths, holes, folders, and dangling links.
     let shards = sent.shards("p2");
     fs::copy(&sent.shards("p3")[0], &shards[0]).unwrap();
     fs::write(&shards[1], b"").unwrap();
@@ -208,7 +208,7 @@ fn damage_deep_inside_is_found_by_deep_and_mended() {
     expect(&sent.fec("repair", &["--now", "--deep"]), 0);
     fs::remove_file(sent.arena.path("out")).unwrap();
     expect(&sent.fec("verify", &["--deep"]), 0);
-    // A shard that is made anew may stand at another place: all of them are there, and balanced.
+    // A shard that is made anew may go to another place: in the end all are there, and balanced.
     drop(before);
     sent.comes_back();
 }
@@ -217,7 +217,7 @@ fn damage_deep_inside_is_found_by_deep_and_mended() {
 fn shards_move_from_a_place_that_goes_away() {
     let sent = Sent::new(&[]);
     let to = ["--to", "p0", "--to", "p1", "--to", "p2", "--to", "p3", "--to", "new"];
-    // One shard of four that may be lost can wait; two cannot.
+    // A single lost shard of four can wait, but two cannot.
     fs::remove_file(&sent.shards("p1")[0]).unwrap();
     let output = sent.fec("repair", &[]);
     expect(&output, 1);
@@ -231,7 +231,7 @@ fn shards_move_from_a_place_that_goes_away() {
     assert!(sent.arena.read("out") == sent.bytes);
 }
 
-/// Only what a part of the payload touches is fetched.
+/// A range fetches only the records that it touches.
 #[test]
 fn parts_of_the_payload_cost_their_records() {
     let sent = Sent::new(&["--set-size", "32K"]);
@@ -248,7 +248,7 @@ fn parts_of_the_payload_cost_their_records() {
         assert!(piped.stdout == sent.bytes[from..to]);
     }
     expect(&sent.fec("decode", &["--range", "5..2000000", "-o", "never"]), 2);
-    // The record that is wanted is damaged, or gone: others restore it.
+    // The wanted record is damaged or gone: others restore it.
     for place in ["p0", "p1"] {
         for shard in sent.shards(place) {
             let middle = fs::metadata(&shard).unwrap().len() as usize / 2;
@@ -266,7 +266,7 @@ fn parts_of_the_payload_cost_their_records() {
     assert!(!sent.arena.path("never").exists());
 }
 
-/// The root of a segment serves where there is no manifest.
+/// Without a manifest, the root of a segment serves.
 #[test]
 fn a_segment_is_found_by_its_own_root() {
     let mut sent = Sent::new(&["--segment-size", "2M"]);
@@ -317,7 +317,8 @@ fn a_killed_run_is_gone_on_with() {
     }
 }
 
-/// What a manifest cannot say is refused before anything is sent: nobody would get the payload back by that root.
+/// Places that a manifest cannot record are refused before anything is sent: nobody would get the payload back by that
+/// root.
 #[test]
 fn places_that_cannot_be_recorded() {
     let arena = Arena::new();
@@ -341,7 +342,7 @@ fn places_that_cannot_be_recorded() {
     assert!(!arena.path("a").exists(), "something was sent");
 }
 
-/// One folder by two names is one domain.
+/// A folder under two names is one domain.
 #[test]
 fn a_place_that_is_named_twice() {
     let sent = Sent::new(&[]);
@@ -355,13 +356,14 @@ fn a_place_that_is_named_twice() {
     }
 }
 
-/// A right header is no proof: the other copy may be the only one whose bytes are.
+/// A valid header is no proof: the other copy may be the only one with the right bytes.
 #[test]
 fn a_damaged_copy_stays_until_another_one_is_proved() {
     let sent = Sent::new(&["--segment-size", "1M"]);
     let segment = listing(&sent.arena.path("p0")).into_iter().find(|root| *root != sent.root).unwrap();
     let path = |place: &str, shard: u32| sent.arena.path(format!("{place}/{segment}/{shard:03}.shard"));
-    // Six are needed: five others, and shard 0, of which one copy has a damaged header and the other all but that.
+    // Six shards are needed: five others, and shard 0, whose first copy has a damaged header and whose second has only
+    // that header intact.
     for shard in 6..10 {
         fs::remove_file(path(PLACES[shard as usize % 5], shard)).unwrap();
     }
@@ -390,7 +392,7 @@ fn a_damaged_copy_stays_until_another_one_is_proved() {
     sent.comes_back();
 }
 
-/// Without a manifest nobody finds the segments, however many shards there are.
+/// Without a manifest nobody finds the segments, however many shards exist.
 #[test]
 fn manifests_count_in_what_survives() {
     let sent = Sent::new(&[]);
@@ -406,7 +408,7 @@ fn manifests_count_in_what_survives() {
     assert_eq!(survives(&report), "any 2 of 5 domains");
 }
 
-/// The domains of the manifest hold where the command line names none.
+/// The domains of the manifest hold unless the command line names others.
 #[test]
 fn domains_are_those_of_the_encoding() {
     let arena = Arena::new();
@@ -428,7 +430,7 @@ fn domains_are_those_of_the_encoding() {
     for place in ["c", "d"] {
         fs::remove_dir_all(sent.arena.path(place)).unwrap();
     }
-    // Two shards at most go to X, where two are already.
+    // At most two shards go to X, which already has two.
     expect(&sent.fec_at("repair", &["a", "b", "c"], &["--now"]), 0);
     assert_eq!(verify(&["a", "b", "c"])["held"], serde_json::json!({"X": 2, "Y": 2}));
     let told = sent.fec_at("repair", &["a", "b", "c"], &["--to", "a", "--to", "b", "--now"]);
@@ -439,7 +441,7 @@ fn domains_are_those_of_the_encoding() {
     );
 }
 
-/// All that waits stands in the folder that is named, and in no other.
+/// All waiting data stands in the named folder, and in no other.
 #[test]
 fn the_spool_is_where_it_is_told() {
     let sent = Sent::new(&[]);
@@ -502,7 +504,7 @@ fn folders_full_of_other_things_are_asked_for_what_is_wanted() {
     sent.comes_back();
 }
 
-/// A run that waits for a pipe ends at the first signal, soon, and leaves nothing.
+/// The first signal soon ends a run that waits for a pipe, and nothing is left.
 #[test]
 fn one_signal_ends_a_run_that_waits_for_a_pipe() {
     let sent = Sent::new(&[]);
@@ -518,7 +520,7 @@ fn one_signal_ends_a_run_that_waits_for_a_pipe() {
             let mut command = sent.arena.fec(args.iter().copied());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();
-            // The pipe stays open, and says no more; nobody reads the other one.
+            // The input stays open without more bytes, and nobody reads the output.
             let mut stdin = child.stdin.take().unwrap();
             let stdout = child.stdout.take().unwrap();
             if args[0] == "encode" {

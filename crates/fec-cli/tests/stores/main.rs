@@ -1,5 +1,5 @@
-//! Shards in stores, as their users meet them: folders here, which fail apart like others. `scripts/store_campaign.py` does the same with
-//! servers.
+//! Shards in stores as users meet them. The stores here are folders, which fail separately like others.
+//! `scripts/store_campaign.py` does the same with servers.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -46,7 +46,7 @@ impl Sent {
         self.arena.fec(args).output().expect("fec starts")
     }
 
-    /// Decodes, and compares with what was sent.
+    /// Decodes, and compares with the payload that was sent.
     #[track_caller]
     fn comes_back(&self) -> String {
         let output = self.fec("decode", &["-o", "out", "-f"]);
@@ -58,7 +58,7 @@ impl Sent {
         text(&output.stderr)
     }
 
-    /// Does not decode, and leaves nothing.
+    /// Asserts that decode fails with this code and leaves nothing.
     #[track_caller]
     fn is_refused(&self, exit: i32) {
         let before = listing(&self.arena.path("."));

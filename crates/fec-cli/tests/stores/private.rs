@@ -1,4 +1,4 @@
-//! Whoever may not read a payload may not read what is made of it.
+//! Whoever may not read a payload must not read its shards either.
 
 use crate::common::{self, Arena, expect, listing, payload};
 use crate::{PLACES, Sent};
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The permissions of all files and of all folders below one.
+/// The permissions of all files below a folder, and of all folders.
 fn modes(folder: &Path) -> (Vec<u32>, Vec<u32>) {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     for name in listing(folder) {
@@ -45,7 +45,7 @@ fn all_have(arena: &Arena, places: &[&str], mode: u32) {
     }
 }
 
-/// Runs fec by a shell, with a umask; TO stands for the places.
+/// Runs a shell script with a umask. FEC stands for the command, TO for the places.
 fn with_umask(arena: &Arena, umask: &str, script: &str) -> Output {
     let fec = common::fec();
     let words = [fec.get_program()].into_iter().chain(fec.get_args());
@@ -57,7 +57,7 @@ fn with_umask(arena: &Arena, umask: &str, script: &str) -> Output {
     shell.output().unwrap()
 }
 
-/// An input with these permissions.
+/// An arena with an input of these permissions.
 fn arena_with(mode: u32) -> Arena {
     let arena = Arena::new();
     arena.write("in", &payload(3, 100_000));
@@ -81,7 +81,7 @@ fn objects_are_for_those_who_may_read_the_input() {
             let output = with_umask(&arena, umask, &format!("exec FEC encode {name} TO {redirection}"));
             let root = common::root(&output);
             all_have(&arena, &PLACES, expected);
-            // What is made anew is like what is there.
+            // Objects that are made anew get the permissions of existing ones.
             fs::remove_dir_all(arena.path("p1")).unwrap();
             fs::create_dir(arena.path("p1")).unwrap();
             let sent = Sent { root, arena, bytes: payload(3, 100_000) };
@@ -96,7 +96,7 @@ fn objects_are_for_those_who_may_read_the_input() {
     }
 }
 
-/// Who may read what comes out of a pipe, nobody knows.
+/// A pipe does not tell who may read its content.
 #[test]
 fn what_comes_from_a_pipe_is_its_owners_alone() {
     let arena = arena_with(0o644);

@@ -1,11 +1,11 @@
-//! What is said, and what is refused because it would do nothing.
+//! Messages about stores, and options that are refused because they would do nothing.
 
 use crate::common::{Arena, expect, text};
 use crate::{PLACES, Sent, encode};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Options of each command that have a use with stores; all others are refused.
+/// The options of each command that act on stores. All others are refused.
 const OF_USE: [(&str, &[&str]); 4] = [
     (
         "encode",
@@ -64,7 +64,7 @@ const OF_USE: [(&str, &[&str]); 4] = [
         ],
     ),
 ];
-/// Those that every command takes.
+/// Options of every command.
 const OF_ALL: [&str; 12] = [
     "--backend",
     "--help",
@@ -79,7 +79,7 @@ const OF_ALL: [&str; 12] = [
     "--verbose",
     "--where",
 ];
-/// What needs another option is given with it, so that it is not refused for the lack of that.
+/// Options that require another one, which is given with them.
 const TOGETHER: [(&str, &[&str]); 4] = [
     ("--older-than", &["--state", "s"]),
     ("--signature", &["--signer", "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3"]),
@@ -87,7 +87,7 @@ const TOGETHER: [(&str, &[&str]); 4] = [
     ("--null", &["--files-from", "l"]),
 ];
 
-/// The options in a command's help, each with an example of its value, if it takes one.
+/// The options in a command's help, each with an example value if it takes one.
 fn options(arena: &Arena, command: &str) -> Vec<(String, Option<&'static str>)> {
     let help = text(&arena.expect([command, "--help"], 0).stdout);
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
@@ -137,7 +137,7 @@ fn options_that_do_nothing_with_stores_are_refused() {
             assert_eq!(output.status.code(), Some(2), "{command} {option}: {}", text(&output.stderr));
         }
     }
-    // And what is for stores, without them.
+    // Options for stores are refused without stores.
     for command in ["encode", "decode", "verify", "repair"] {
         for (option, value) in [("--spool", "."), ("--timeout", "1s"), ("--retries", "1"), ("--limit", "1M")]
         {
@@ -183,7 +183,7 @@ fn what_would_be_left_unsaid_is_told_in_a_line() {
         let said = sent.arena.refuses(["verify"].iter().chain(&base).chain(options), 2);
         assert!(said.contains("is not for stores") && said.contains("leave --"), "{said}");
     }
-    // A place that is a file takes nothing: a line for it, and with -q too.
+    // A place that is a file takes nothing: a line tells so, with -q too.
     fs::remove_dir_all(sent.arena.path("p2")).unwrap();
     sent.arena.write("p2", b"");
     let output = encode(&sent.arena, &["-q"]);
@@ -194,7 +194,7 @@ fn what_would_be_left_unsaid_is_told_in_a_line() {
     assert!(said.starts_with("fec: encode: did not arrive at p2: it is no folder (9 objects)"), "{said}");
     fs::remove_file(sent.arena.path("p2")).unwrap();
     fs::create_dir(sent.arena.path("p2")).unwrap();
-    // So is what a repair leaves, or would do.
+    // Leftovers of a repair are reported in the same way, with -n too.
     let left = |options: &[&str], told: &str| {
         let output = sent.fec("repair", options);
         expect(&output, 1);
@@ -210,7 +210,7 @@ fn what_would_be_left_unsaid_is_told_in_a_line() {
     expect(&sent.fec("repair", &["-q", "--now"]), 0);
 }
 
-/// What a message tells to do is done.
+/// The command that a message advises is run.
 #[test]
 fn the_same_command_may_be_run_again() {
     let sent = Sent::new(&[]);
@@ -224,7 +224,7 @@ fn the_same_command_may_be_run_again() {
         expect(&encode(&sent.arena, &["--root-file", "r"]), 0);
         assert_eq!(text(&sent.arena.read("r")).trim(), sent.root);
     }
-    // Of another payload the root is another one, and it is not lost.
+    // Another payload has another root, and the old one is not lost.
     sent.arena.write("in", b"another payload");
     let output = encode(&sent.arena, &["--root-file", "r"]);
     expect(&output, 2);
@@ -233,7 +233,7 @@ fn the_same_command_may_be_run_again() {
     assert_eq!(text(&sent.arena.read("r")).trim(), sent.root);
     expect(&encode(&sent.arena, &["--root-file", "r", "-f"]), 0);
     assert_ne!(text(&sent.arena.read("r")).trim(), sent.root);
-    // What is no root is not touched, and no work is done for it.
+    // A file that is no root is not touched, and no work is done for it.
     for bytes in [&b"precious"[..], b"", &[b'a'; 100]] {
         sent.arena.write("r", bytes);
         let before = sent.arena.state();

@@ -1,4 +1,4 @@
-//! Servers that answer what no store should.
+//! Servers with answers that no store should give.
 
 use crate::common::{self, Arena, expect, payload, text};
 use crate::{PLACES, Sent};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server that answers each request, of which it is told the first line, with a status, headers and a body.
+/// A server that answers each request with a status, headers and a body. `answer` gets the first line of the request.
 fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -27,7 +27,7 @@ fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static
                 let head = format!(
                     "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {len}\r\n\r\n"
                 );
-                // Who has enough may be gone.
+                // A client that has enough may be gone.
                 let _ = stream.write_all(head.as_bytes());
                 if !first.starts_with("HEAD") {
                     let _ = stream.write_all(&body);
@@ -38,7 +38,7 @@ fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static
     address
 }
 
-/// With credentials that nobody minds.
+/// Sets credentials that nobody checks.
 fn with_keys(command: &mut Command) -> &mut Command {
     command.env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "hunter2")
 }
@@ -101,7 +101,7 @@ fn what_cannot_be_in_a_request_is_told_when_a_place_is_opened() {
     check("az://bucket/a", &azure, 4, "AZURE_STORAGE_TOKEN");
 }
 
-/// Nobody can look at those before: the crate that signs requests panics, and that ends nothing but the request.
+/// Such credentials cannot be checked before. The crate that signs requests panics, which ends only the request.
 #[test]
 fn credentials_that_a_service_tells_and_that_are_none_end_nothing_else() {
     let sent = Sent::new(&[]);
@@ -157,12 +157,12 @@ fn lists_that_never_end_are_left() {
         assert!(text(&output.stdout).contains("does not come to an end"), "{}", text(&output.stdout));
         assert!(started.elapsed() < Duration::from_secs(40), "{:?}", started.elapsed());
         let (asked, most) = (asked.load(Ordering::Relaxed), if is_same { 2 } else { 200 });
-        // One segment's list after the other, until it is given up.
+        // The lists of segments are read one after the other, until the server is given up.
         assert!(asked <= 4 * most, "{asked} pages");
     }
 }
 
-/// Exit code 3 is for what is lost. What cannot be asked, or cannot be kept here, may be there.
+/// Exit code 3 means loss. Data that cannot be asked for, or cannot be kept here, may exist.
 #[test]
 fn what_cannot_be_asked_is_not_said_to_be_lost() {
     let sent = Sent::new(&[]);
@@ -179,7 +179,7 @@ fn what_cannot_be_asked_is_not_said_to_be_lost() {
         expect(&output, 4);
         assert!(text(&output.stderr).contains("temporary file"), "{}", text(&output.stderr));
     }
-    // Places that are files, or not there at all; alone, and where others have too little.
+    // Places that are files or do not exist, alone and where the others have too little.
     fs::write(sent.arena.path("file"), b"").unwrap();
     let refusing = serve(|_| {
         let error =
@@ -233,7 +233,7 @@ fn what_cannot_be_asked_is_not_said_to_be_lost() {
     expect(&sent.fec_at("decode", &["p0"], &["-o", "never"]), 3);
 }
 
-/// What was sent of an object in parts would be kept, and paid for: it is dropped even when the process has but a moment.
+/// A store keeps and bills the parts of an unfinished object. The run drops them, even if it has only a moment left.
 #[test]
 fn a_signal_leaves_no_parts_of_objects_at_a_store() {
     let arena = Arena::new();
@@ -278,7 +278,7 @@ fn a_signal_leaves_no_parts_of_objects_at_a_store() {
     ]);
     with_keys(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It waits for the rest of the second segment while it sends the first one.
+    // The run waits for the rest of the second segment while it sends the first.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&payload(5, 9 << 20)).unwrap();
     common::wait_until(|| begun.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Places that crawl, or say nothing: as long as enough others are well, they cost a moment.
+//! Places that crawl or do not answer cost only a moment, as long as enough others are well.
 
 use crate::common::{Arena, expect, text};
 use crate::{PLACES, Sent};
@@ -9,28 +9,29 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// What takes hours, or never ends, when a place is waited for that gives a byte now and then, ends before.
+/// Waiting for a place that gives a byte now and then would take hours, or never end. A run has to end before this
+/// time.
 const SOON: Duration = Duration::from_secs(40);
 
-/// How a server gives objects.
+/// The speed at which a server gives objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pace {
-    /// As fast as it goes.
+    /// Full speed.
     Well,
-    /// So many bytes a second of a shard.
+    /// Bytes per second of a shard.
     Shards(u64),
-    /// So many bytes a second of a manifest.
+    /// Bytes per second of a manifest.
     Manifests(u64),
 }
 
-/// Serves a folder.
+/// Starts a server for a folder. Returns its address.
 fn serve(folder: PathBuf, pace: Pace) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let (stream, folder) = (stream.unwrap(), folder.clone());
-            // Who has enough may be gone.
+            // A client that has enough may be gone.
             std::thread::spawn(move || drop(answer(stream, &folder, pace)));
         }
     });
@@ -90,13 +91,13 @@ fn answer(mut stream: TcpStream, folder: &Path, pace: Pace) -> std::io::Result<(
     Ok(())
 }
 
-/// The places of what was sent, the first of them served at these paces; the others are folders.
+/// The places of a payload: servers at these paces for the first ones, folders for the others.
 fn places(sent: &Sent, paces: &[Pace]) -> Vec<String> {
     let served = PLACES.iter().zip(paces).map(|(place, pace)| serve(sent.arena.path(place), *pace));
     served.chain(PLACES[paces.len()..].iter().map(|place| (*place).to_owned())).collect()
 }
 
-/// Does something that has to end soon.
+/// Runs a command that has to end soon.
 #[track_caller]
 fn soon(sent: &Sent, command: &str, places: &[String], options: &[&str]) -> Output {
     let started = Instant::now();
@@ -126,7 +127,7 @@ fn decode_does_not_wait_for_places_that_crawl() {
     }
 }
 
-/// Two shards only: of the healthy places nobody is so fast that others would be late.
+/// With two shards needed, no healthy place is so fast that the others count as late.
 #[test]
 fn half_of_the_places_may_crawl_where_half_suffice() {
     let arena = Arena::new();
@@ -158,7 +159,7 @@ fn parts_do_not_wait_for_places_that_crawl() {
             }
         }
     }
-    // Where all are slow alike, they are waited for.
+    // If all places are equally slow, the run waits for them.
     let slow = [Pace::Shards(4096); 5];
     let output = soon(&sent, "decode", &places(&sent, &slow), &["--range", "0..100", "-o", "part", "-f"]);
     expect(&output, 0);
@@ -171,16 +172,16 @@ fn manifests_that_crawl_are_left() {
     for speed in [0, 1] {
         let places = places(&sent, &[Pace::Manifests(speed)]);
         expect(&soon(&sent, "decode", &places, &["-o", "out", "-f"]), 0);
-        // Who has the manifest is a part of what they tell.
+        // Verify reports how many places have the manifest.
         let output = soon(&sent, "verify", &places, &["--timeout", "1s"]);
         expect(&output, 0);
         assert!(text(&output.stdout).contains("4 of 5 places have the manifest"), "{}", text(&output.stdout));
-        // What a place for reading alone has counts as lost.
+        // Objects at a read-only place count as lost.
         expect(&soon(&sent, "repair", &places, &["--timeout", "1s", "-n"]), 1);
     }
 }
 
-/// Shards under each other's keys: records are not where they should be, but in the shard files all the same.
+/// Shards stand under each other's keys: records are not where they belong, but in the shard files all the same.
 #[test]
 fn parts_can_be_had_whenever_the_whole_can() {
     let sent = Sent::new(&["--segment-size", "2M"]);
@@ -199,7 +200,7 @@ fn parts_can_be_had_whenever_the_whole_can() {
             assert!(part == sent.bytes[from..to], "{from}..{to}");
         }
     }
-    // Too few, wherever they are.
+    // Too few shards are left, wherever they are.
     shards.iter().take(5).for_each(|shard| fs::remove_file(shard).unwrap());
     expect(&sent.fec("decode", &["--range", "0..1000", "-o", "never"]), 3);
     assert!(!sent.arena.path("never").exists());

@@ -1,8 +1,8 @@
-//! Framed streams that were damaged on the way: what the code can carry is mended, the rest is named.
+//! Framed streams that were damaged on the way: the code mends what it can, and the rest is named.
 
 use super::*;
 
-/// 700 packets of 200 bytes, one repair packet for four.
+/// A stream of 700 packets of 200 bytes, with one repair packet for four.
 fn sample(arena: &Arena) -> (Vec<u8>, Vec<u8>) {
     let bytes = payload(9, 140_000);
     let stream = send(arena, &["--packet", "200", "--rate", "1/4", "--window", "400"], &bytes);
@@ -35,14 +35,14 @@ fn flips_holes_insertions_and_deletions_are_mended() {
                 _ => drop(changed.splice(at..at, DELIMITER)),
             }
         }
-        // The marks at the end may be hit: they are not what this is about.
+        // The end marks may be hit, but this test is not about them.
         changed.extend(DELIMITER);
         changed.extend_from_slice(frames(&stream).last().unwrap());
         mended(&arena, &changed, &bytes, &format!("round {round}"));
     }
 }
 
-/// Every byte of the first frames, changed one after the other, costs nothing in the end.
+/// Each byte of the first frames is changed, one at a time, without loss in the end.
 #[test]
 fn any_byte_may_be_wrong() {
     let arena = Arena::new();
@@ -61,7 +61,7 @@ fn a_stream_that_was_cut_says_so() {
     for cut in [1, 2, 100, stream.len() / 2, stream.len() - 700] {
         let output = receive(&arena, &[], &stream[..stream.len() - cut]);
         assert!(bytes.starts_with(&output.stdout), "{cut}");
-        // One lost mark of three is no loss.
+        // A single lost mark of three is no loss.
         expect(&output, if cut < 40 { 0 } else { 3 });
         if cut > 200 {
             assert!(text(&output.stderr).contains("its end did not come"), "{}", text(&output.stderr));
@@ -70,8 +70,8 @@ fn a_stream_that_was_cut_says_so() {
     }
 }
 
-/// A stream whose beginning is missing never gives exit code 0, however little is left; and whoever has no key cannot
-/// cut it by moving its end to the front.
+/// A stream without its beginning never gives exit code 0, however little is left. Without the key, nobody can cut it
+/// by moving its end to the front.
 #[test]
 fn a_stream_without_its_beginning_is_never_whole() {
     let arena = Arena::new();
@@ -94,7 +94,7 @@ fn a_stream_without_its_beginning_is_never_whole() {
             assert!(out == piped.stdout);
             out
         };
-        // Cut anywhere, and exactly before a frame; the last one leaves nothing but what tells the end.
+        // The cuts are anywhere, and exactly before a frame. After the last cut, only the end marks are left.
         let at = |frame: usize| 2 + all[..frame].iter().map(Vec::len).sum::<usize>();
         for cut in [at(400), stream.len() / 2, at(end - 40), at(end - 5), at(end), at(end) + 1, at(end + 2)] {
             let out = of_file(&stream[cut..], &[], 3);
@@ -114,7 +114,7 @@ fn a_stream_without_its_beginning_is_never_whole() {
         let backwards: Vec<Vec<u8>> = all.iter().rev().cloned().collect();
         of_file(&joined(&backwards), &[], 3);
     }
-    // An empty stream is one whose end is 0.
+    // The end mark of an empty stream is 0.
     let empty = send(&arena, &[], b"");
     expect(&receive(&arena, &["--gap", "fail"], &empty), 0);
 }
@@ -149,7 +149,7 @@ fn streams_that_were_joined_are_told_apart() {
     let output = receive(&arena, &["--stream-id", "c"], &both);
     expect(&output, 3);
     assert!(output.stdout.is_empty() && text(&output.stderr).contains("other streams"));
-    // Packet for packet through one another.
+    // The packets of both streams alternate.
     let (a, b) = (frames(&a), frames(&b));
     let mixed: Vec<Vec<u8>> =
         (0..a.len().max(b.len())).flat_map(|i| [a.get(i), b.get(i)]).flatten().cloned().collect();
@@ -168,8 +168,8 @@ fn a_stream_that_comes_twice_is_delivered_once() {
     mended(&arena, &stream.repeat(2), &bytes, "twice");
 }
 
-/// The payload of a stream is a framed stream: it is delivered, and its frames are never taken for packets, even when
-/// the frames around them are damaged.
+/// The payload of a stream is a framed stream. It is delivered, and its frames never count as packets, even if the
+/// frames around them are damaged.
 #[test]
 fn a_stream_inside_a_stream_is_payload() {
     let arena = Arena::new();
@@ -186,7 +186,7 @@ fn a_stream_inside_a_stream_is_payload() {
     assert_eq!(report(&output)["foreign"], 0);
 }
 
-/// 2000 packets are away, more than the repair packets can mend: the range is named and the stream goes on.
+/// 2000 packets are missing, more than the repair packets can mend: the range is named and the stream goes on.
 #[test]
 fn an_outage_is_named_and_the_stream_goes_on() {
     let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! Streams that end early, are told to end by whom they should not, begin anew, or do not begin.
+//! Streams that end early, are ended by somebody who must not, begin anew, or do not begin.
 
 use super::hostile::Forger;
 use super::network::{Listening, send_to};
@@ -27,15 +27,14 @@ fn socket_to(receiver: &Listening) -> UdpSocket {
     socket
 }
 
-/// Packets of stream 7 with these numbers, each with its number as payload.
+/// Packets of stream 7 with these numbers. The payload of each is its number.
 fn numbered(forger: &Forger, seqs: std::ops::Range<u64>) -> Vec<Vec<u8>> {
     seqs.map(|seq| forger.source(seq, format!("{seq} ").as_bytes())).collect()
 }
 
 const FORGER: Forger = Forger { profile: 1, window: 6000, payload: 64, block: 240 };
 
-/// Whoever ends the sender by a signal ends its stream, and the receiver knows that it has everything: it waits for no
-/// silence.
+/// Ending the sender by a signal ends its stream. The receiver knows that it has everything and waits for no silence.
 #[test]
 fn a_signal_ends_the_stream() {
     let arena = Arena::new();
@@ -50,12 +49,12 @@ fn a_signal_ends_the_stream() {
         assert!(output.stdout.is_empty());
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }
-    // In a pipe too.
+    // The same in a pipe.
     let mut child = sender(&arena, "-", &[], &bytes);
     let stdin = child.stdin.take();
     let mut stream = Vec::new();
     let mut stdout = child.stdout.take().unwrap();
-    // The last packet is not full, and comes when nothing more was read for a moment.
+    // The last packet is not full, and comes after a moment without input.
     while stream.len() < 2 || frames(&stream).iter().filter(|frame| kind(frame) == 0).count() < 75 {
         let mut piece = vec![0; 65_536];
         let len = stdout.read(&mut piece).unwrap();
@@ -71,7 +70,7 @@ fn a_signal_ends_the_stream() {
     assert!(back.stdout == bytes);
 }
 
-/// However slow the pace: what was sent until then is whole, and nobody waits for the rest of what was read.
+/// At any pace, the packets sent so far are whole, and the sender does not send the rest of its input.
 #[test]
 fn a_signal_ends_a_slow_stream_at_once() {
     let arena = Arena::new();
@@ -84,7 +83,7 @@ fn a_signal_ends_a_slow_stream_at_once() {
         let first = receiver.payload(1000);
         let ended = Instant::now();
         signal(&child, end);
-        // The rest would take 40 s, minutes, and 4 s.
+        // Sending the rest would take 40 s, minutes, and 4 s.
         expect(&finish(child, b"", LIMIT).expect("it does not send the rest"), 130);
         println!("{mbps} Mb/s: {:?}", ended.elapsed());
         let output = receiver.end();
@@ -94,7 +93,7 @@ fn a_signal_ends_a_slow_stream_at_once() {
     }
 }
 
-/// Marks of an end that is none: what comes after them comes out, and somebody is told.
+/// False end marks: packets after them still come out, and the user is told.
 #[test]
 fn a_forged_end_cuts_nothing_silently() {
     let arena = Arena::new();
@@ -114,7 +113,7 @@ fn a_forged_end_cuts_nothing_silently() {
         expect(&output, 3);
         assert!(text(&output.stderr).contains("contradict"), "{}", text(&output.stderr));
     }
-    // A single mark in a pause of the stream is no end.
+    // A single mark during a pause of the stream is no end.
     let receiver = Listening::start(&arena, "udp://127.0.0.1:0", &["--idle-ms", "30000"]);
     let socket = socket_to(&receiver);
     numbered(&FORGER, 0..10).iter().for_each(|p| assert!(socket.send(p).is_ok()));
@@ -127,7 +126,7 @@ fn a_forged_end_cuts_nothing_silently() {
     assert!(output.stdout.ends_with(b"18 19 "));
 }
 
-/// Two contents for one number are never a whole stream.
+/// Two contents under one number never make a whole stream.
 #[test]
 fn another_run_under_the_same_number_is_noticed() {
     let arena = Arena::new();
@@ -145,28 +144,28 @@ fn another_run_under_the_same_number_is_noticed() {
         expect(&output, 3);
         assert!(text(&output.stderr).contains("contradict"), "{}", text(&output.stderr));
     }
-    // In a pipe too.
+    // The same in a pipe.
     let streams = [1, 2].map(|seed| send(&arena, &["--stream-id", "77"], &payload(seed, 50_000))).concat();
     expect(&receive(&arena, &[], &streams), 3);
 }
 
-/// One stream after another goes into one output, whatever ended the one before.
+/// Streams that follow each other go into one output, whatever ended the stream before.
 #[test]
 fn a_sender_that_begins_anew_is_followed() {
     let arena = Arena::new();
     let bytes = [1, 2, 3, 4].map(|seed| payload(seed, 60_000));
     let options = ["--follow", "--json", "--stats", "json"];
     let mut receiver = Listening::start(&arena, "udp://127.0.0.1:0", &options);
-    // It ends.
+    // The first sender reaches its end.
     send_to(&arena, &receiver.address, &["-q"], &bytes[0]);
     let mut said = receiver.says(OVER);
-    // It is told to.
+    // The second sender is ended by a signal.
     let mut second = sender(&arena, &receiver.address, &[], &bytes[1]);
     let mut out = receiver.payload(120_000);
     signal(&second, Signal::INT);
     second.wait().unwrap();
     said += &receiver.says(OVER);
-    // It dies, and another takes its place at once.
+    // The third sender dies, and another takes its place at once.
     let mut third = sender(&arena, &receiver.address, &[], &bytes[2]);
     out.extend(receiver.payload(60_000));
     signal(&third, Signal::KILL);
@@ -189,7 +188,7 @@ fn a_sender_that_begins_anew_is_followed() {
     assert_eq!(over.iter().map(|line| line["whole"] == true).collect::<Vec<_>>(), [true, true, false, true]);
 }
 
-/// The line of a stream that is over has this.
+/// A part of the line about a stream that is over.
 const OVER: &str = r#""event":"over""#;
 
 #[test]
@@ -204,7 +203,7 @@ fn streams_that_are_followed_are_whole_if_all_are() {
     let output = receiver.end();
     expect(&output, 0);
     assert!(output.stdout == [0, 1, 2].map(|seed| payload(seed, 20_000)).concat());
-    // Whoever stops it has what came.
+    // An interrupted receiver keeps what came.
     let mut receiver = Listening::start(&arena, "udp://127.0.0.1:0", &["--follow", "-o", "kept"]);
     send_to(&arena, &receiver.address, &["-q"], &payload(9, 50_000));
     receiver.says("the next one is waited for");
@@ -215,7 +214,7 @@ fn streams_that_are_followed_are_whole_if_all_are() {
     assert!(said.contains("udp://"), "{said}");
 }
 
-/// A stream of which only the end is heard is not whole, whether it is followed by another or by none.
+/// A stream of which only the end is heard is not whole, whether another follows or none.
 #[test]
 fn an_end_alone_is_no_stream() {
     let arena = Arena::new();
@@ -261,7 +260,7 @@ fn a_stream_that_does_not_begin_is_not_waited_for() {
     expect(&receiver.end(), 0);
 }
 
-/// A stream that was away for longer than --idle-ms is heard again.
+/// A stream that was silent for longer than --idle-ms is received again.
 #[test]
 fn a_stream_that_comes_back_is_followed() {
     let arena = Arena::new();

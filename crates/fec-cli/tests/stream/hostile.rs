@@ -1,8 +1,8 @@
-//! Bytes that no sender wrote: every one of them ends, in bounded time and memory, without a panic.
+//! Bytes that no sender wrote: reading them ends in bounded time and memory, without a panic.
 
 use super::*;
 
-/// It ends within [`LIMIT`], whatever it reads.
+/// Asserts that the receiver ends within [`LIMIT`], whatever it reads.
 #[track_caller]
 fn survives(arena: &Arena, stream: &[u8], options: &[&str]) -> Output {
     let output = receive(arena, options, stream);
@@ -34,7 +34,7 @@ fn noise_of_all_kinds() {
     }
 }
 
-/// Packets with right checksums and false contents.
+/// Packets with valid checksums and false contents.
 pub(super) struct Forger {
     pub(super) profile: u8,
     pub(super) window: u32,
@@ -77,7 +77,8 @@ impl Forger {
     }
 }
 
-/// A frame by the specification: runs up to each delimiter, most 252 and then 64,008 bytes long.
+/// A frame by the specification: runs up to each delimiter, with at most 252 bytes in the first and 64,008 in later
+/// ones.
 pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
     let (mut out, mut most) = (Vec::new(), 252);
     let mut rest = [packet, &DELIMITER].concat();
@@ -96,7 +97,7 @@ pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The largest numbers, jumps, empty and contradicting rows, in all profiles, after a few honest packets.
+/// The largest numbers, jumps, and empty and contradicting rows in all profiles, after a few honest packets.
 #[test]
 fn forged_packets_with_right_checksums() {
     let arena = Arena::new();
@@ -142,7 +143,7 @@ fn forged_packets_with_right_checksums() {
     }
 }
 
-/// One packet cannot make the receiver write zeros without an end.
+/// A single packet cannot make the receiver write endless zeros.
 #[test]
 fn a_jump_is_not_filled_with_zeros_without_limit() {
     let arena = Arena::new();
@@ -158,7 +159,7 @@ fn a_jump_is_not_filled_with_zeros_without_limit() {
     assert_eq!(report(&output)["lost"], (1u64 << 40) - 20);
 }
 
-/// Each packet of a version, type or authentication to come is refused by name.
+/// A packet of a future version, type or authentication is refused by name.
 #[test]
 fn what_is_not_known_is_refused() {
     let arena = Arena::new();
@@ -169,14 +170,14 @@ fn what_is_not_known_is_refused() {
         expect(&output, 6);
         assert!(text(&output.stderr).contains(word), "{}", text(&output.stderr));
     }
-    // Without a checksum nobody can know what a profile's number would be worth.
+    // Only the checksum tells that the unknown number of the profile is not damage.
     let forger = Forger { profile: 9, window: 100, payload: 64, block: 25 };
     let output = receive(&arena, &[], &joined(&[frame(&forger.source(0, b"x"))]));
     expect(&output, 6);
     assert!(text(&output.stderr).contains("profile 9"));
 }
 
-/// Honest streams, cut up and put together again at random.
+/// Honest streams, cut up and joined again at random.
 #[test]
 fn mutations_of_honest_streams() {
     let arena = Arena::new();
@@ -201,7 +202,7 @@ fn mutations_of_honest_streams() {
             }
             let output = survives(&arena, &stream, &["--json"]);
             assert!(code(&output) != 0 || output.stdout == bytes, "exit code 0 over less than all");
-            // What comes out is pieces of the payload, in order.
+            // The output consists of pieces of the payload, in order.
             let mut rest = &bytes[..];
             let mut out = &output.stdout[..];
             while !out.is_empty() {

@@ -14,10 +14,10 @@ use serde_json::Value;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// What stands between frames.
+/// The bytes between frames.
 const DELIMITER: [u8; 2] = [0xFE, 0xFD];
 
-/// `encode --stream` with these options, of `input` in a pipe.
+/// Runs `encode --stream` with these options and `input` in a pipe.
 #[track_caller]
 fn send(arena: &Arena, options: &[&str], input: &[u8]) -> Vec<u8> {
     let args = ["encode", "--stream", "-q"].iter().chain(options);
@@ -26,13 +26,13 @@ fn send(arena: &Arena, options: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// `decode --stream` with these options, of `stream` in a pipe.
+/// Runs `decode --stream` with these options and `stream` in a pipe.
 #[track_caller]
 fn receive(arena: &Arena, options: &[&str], stream: &[u8]) -> Output {
     arena.pipe(["decode", "--stream"].iter().chain(options), stream)
 }
 
-/// The object of --json, which goes to standard error when standard output carries the payload.
+/// The object of --json, which goes to standard error if standard output carries the payload.
 #[track_caller]
 fn report(output: &Output) -> Value {
     let said = text(&output.stderr);
@@ -68,8 +68,8 @@ fn unframed(frame: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The type of a packet in its frame: 0 source, 1 repair, 2 mark. Good for packets that have no delimiter in their
-/// first bytes.
+/// The type of a packet in its frame: 0 source, 1 repair, 2 mark. Valid for packets without a delimiter in their first
+/// bytes.
 fn kind(frame: &[u8]) -> u8 {
     frame[1 + 5]
 }

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr};
 pub(super) struct Listening {
     pub(super) child: Child,
     stderr: BufReader<ChildStderr>,
-    /// Where to send to.
+    /// The address to send to.
     pub(super) address: String,
 }
 
@@ -28,7 +28,7 @@ impl Listening {
         Listening { child, stderr, address }
     }
 
-    /// Does something while the receiver has no turn: what is sent waits for it, however busy the machine is.
+    /// Runs `work` while the receiver is stopped. Packets wait for the receiver, however busy the machine is.
     pub(super) fn while_stopped<T>(&self, work: impl FnOnce() -> T) -> T {
         signal(&self.child, Signal::STOP);
         let done = work();
@@ -36,7 +36,7 @@ impl Listening {
         done
     }
 
-    /// Waits until so many bytes of payload came out, and takes them.
+    /// Waits for this many bytes of payload, and takes them.
     #[track_caller]
     pub(super) fn payload(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
@@ -44,7 +44,7 @@ impl Listening {
         bytes
     }
 
-    /// Waits until it says this on standard error, and tells the lines up to there.
+    /// Waits until the receiver prints these words on standard error. Returns the lines up to there.
     #[track_caller]
     pub(super) fn says(&mut self, words: &str) -> String {
         let mut said = String::new();
@@ -54,7 +54,7 @@ impl Listening {
         said
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the receiver.
     #[track_caller]
     pub(super) fn end(mut self) -> Output {
         let mut output = finish(self.child, b"", LIMIT).expect("it ends in time");
@@ -94,7 +94,7 @@ fn loopback_with_loss_loses_nothing() {
     }
 }
 
-/// Without an address it listens on all of them, over IPv4 and IPv6.
+/// Without an address, the receiver listens on all addresses, over IPv4 and IPv6.
 #[test]
 fn any_address_is_all_of_them() {
     let arena = Arena::new();
@@ -112,7 +112,7 @@ fn a_multicast_group_reaches_all_receivers() {
     let arena = Arena::new();
     let bytes = payload(3, 400_000);
     let lo = ["--interface", "lo"];
-    // A port that is free now; the receivers share it.
+    // A free port, which the receivers share.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let group = format!("udp://239.255.77.7:{port}");
     let receivers = [(); 2].map(|()| Listening::start(&arena, &group, &lo));
@@ -137,7 +137,7 @@ fn places_that_are_not_there() {
     assert!(said.contains("no address of this machine"), "{said}");
 }
 
-/// A packet of somebody else, noise, and an end that never comes.
+/// A foreign packet, noise, and an end that never comes.
 #[test]
 fn a_silent_network_is_the_end() {
     let arena = Arena::new();
@@ -148,7 +148,7 @@ fn a_silent_network_is_the_end() {
     let bytes = payload(4, 20_000);
     let stream = send(&arena, &["--stream-id", "1"], &bytes);
     let other = send(&arena, &["--stream-id", "2"], b"other");
-    // Frames of packets without FE FD in them: one byte in front and two behind, and two more with a second run.
+    // Unframes packets without FE FD in them: one byte in front and two behind, and two more with a second run.
     let packet = |frame: &[u8]| -> Option<Vec<u8>> {
         let (first, rest) = (usize::from(frame[0]), &frame[1..frame.len() - 2]);
         let packet = if first < 252 { rest.to_vec() } else { [&rest[..252], &rest[254..]].concat() };
@@ -176,7 +176,7 @@ fn a_silent_network_is_the_end() {
     assert!(report["damaged"].as_u64() >= Some(15), "{report}");
 }
 
-/// The last packets are lost beyond repair, and the marks of the end come: nobody waits for more.
+/// The last packets are lost beyond repair, but the end marks arrive: the receiver does not wait for more.
 #[test]
 fn an_end_with_gaps_is_an_end() {
     let arena = Arena::new();
@@ -190,7 +190,7 @@ fn an_end_with_gaps_is_an_end() {
     assert!(!text(&output.stderr).contains("its end did not come"), "{}", text(&output.stderr));
 }
 
-/// More packets, and at a higher rate, with `FEC_PACKETS` and `FEC_MBPS`.
+/// `FEC_PACKETS` and `FEC_MBPS` set more packets and a higher rate.
 #[test]
 fn packets_over_a_bad_line_all_come_out() {
     let number = |name, default| {
@@ -213,7 +213,7 @@ fn packets_over_a_bad_line_all_come_out() {
     assert!(arena.read("out") == bytes);
 }
 
-/// That nobody receives is told once, and changes nothing: somebody may, later.
+/// A missing receiver is reported once and changes nothing: a receiver may come later.
 #[test]
 fn that_nobody_receives_is_told() {
     let arena = Arena::new();
@@ -233,7 +233,7 @@ fn that_nobody_receives_is_told() {
     assert!(arena.refuses(["encode", "--stream", "-", "--packet", "much"], 2).contains("auto"));
 }
 
-/// The same packets over two ways: what is lost on one comes over the other, and nothing comes out twice.
+/// The same packets go over two ways: packets lost on one come over the other, and nothing comes out twice.
 #[test]
 fn two_ways_are_one_stream() {
     let arena = Arena::new();
@@ -248,7 +248,7 @@ fn two_ways_are_one_stream() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packets = report["packets"].as_u64().unwrap();
     assert!(report["duplicates"].as_u64().unwrap() > packets / 2, "{report}");
-    // A way that leads to nobody hinders none of the others.
+    // A way without a receiver does not hinder the others.
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let receiver = Listening::start(&arena, "udp://[::1]:0", &[]);
     let sent = send_to(
@@ -271,7 +271,7 @@ fn two_ways_are_one_stream() {
     }
 }
 
-/// Whoever watches waits for not quite a second, whoever keeps a file waits for what may still mend it.
+/// A watcher waits for not quite a second. A file waits for repair packets that may still come.
 #[test]
 fn a_pipe_waits_for_not_quite_a_second_and_a_file_for_repair_packets() {
     let arena = Arena::new();
@@ -282,7 +282,7 @@ fn a_pipe_waits_for_not_quite_a_second_and_a_file_for_repair_packets() {
     packets.retain(|packet| packet[5] == 0);
     packets.remove(50);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    // How long the rest waits. Where the deadline brings it, silence never does.
+    // How long the rest waits. If the deadline releases it, silence never does.
     let waits = |options: &[&str], is_file: bool, by_deadline: bool| {
         let idle = if by_deadline { "0" } else { "3000" };
         let arguments = ["decode", "udp://127.0.0.1:0", "--idle-ms", idle];
@@ -319,8 +319,8 @@ fn a_pipe_waits_for_not_quite_a_second_and_a_file_for_repair_packets() {
     assert!(times[0] >= 0.9 && times[1] >= 2.9 && times[2] >= 2.9, "{times:?}");
 }
 
-/// Whoever is stopped for longer than a stream may be silent (Ctrl-Z, a closed lid, a machine that has no time) goes on
-/// with what waits, as the first packet and as the next one.
+/// A receiver that is stopped for longer than a stream may be silent (Ctrl-Z, a closed lid, a busy machine) goes on
+/// with the waiting packets, both at the first packet and at later ones.
 #[test]
 fn whoever_was_stopped_has_heard_no_silence() {
     let arena = Arena::new();
@@ -355,7 +355,7 @@ fn whoever_was_stopped_has_heard_no_silence() {
         play(&receiver, if has_begun { second } else { &packets });
         stopped.push((receiver, out));
     }
-    // A pipe has what waits in it, as a socket has.
+    // A pipe holds waiting bytes, as a socket does.
     let mut piped = arena.spawn(["decode", "--stream", "--idle-ms", "2000"]);
     let mut stdin = piped.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, &stream[..stream.len() / 2]).unwrap();

@@ -1,4 +1,4 @@
-//! Streams through pipes and files: what comes out is what went in, and what is lost is named.
+//! Streams through pipes and files: the output equals the input, and losses are named.
 
 use super::*;
 use std::fs;
@@ -81,7 +81,7 @@ fn files_are_known_by_their_first_packet() {
     assert!(said.contains("exists"), "{said}");
     let piped = arena.pipe(["decode", "-"], &arena.read("in.fec"));
     assert!(piped.stdout == bytes);
-    // The first packet is damaged: what is left could be anything, until it is said what it is.
+    // The first packet is damaged: the rest could be anything, until --stream says so.
     let cut = &arena.read("in.fec")[1000..];
     arena.write("cut.fec", cut);
     assert!(arena.refuses(["decode", "cut.fec", "-o", "cut"], 3).contains("--stream"));
@@ -89,7 +89,7 @@ fn files_are_known_by_their_first_packet() {
     arena.expect(["decode", "--stream", "cut.fec", "-o", "cut"], 0);
     assert!(arena.read("cut") == bytes);
     assert!(arena.pipe(["decode", "--stream", "-"], cut).stdout == bytes);
-    // A container of a stream is a container, a stream of a container a stream.
+    // A container of a stream is a container, and a stream of a container is a stream.
     arena.expect(["encode", "in.fec", "-o", "box", "-k", "2", "-m", "1"], 0);
     arena.expect(["decode", "box", "-o", "unboxed"], 0);
     assert!(arena.read("unboxed") == arena.read("in.fec"));
@@ -141,7 +141,7 @@ fn usage_is_checked_before_work() {
     arena.expect(["encode", "--stream", "in", "--window", "60000", "--max-memory", "90MiB", "-o", "x"], 0);
 }
 
-/// What every packet says of a window that takes more memory than the receiver allows is not believed.
+/// If every packet claims a window with more memory than the receiver allows, the stream is refused.
 #[test]
 fn a_window_beyond_the_limit_is_refused_by_the_receiver() {
     let arena = Arena::new();
@@ -186,7 +186,7 @@ fn gaps_are_skipped_filled_or_the_end() {
     let output = receive(&arena, &["--gap", "fail"], &stream);
     expect(&output, 3);
     assert!(output.stdout == bytes[..4000]);
-    // A file holds what came, and the exit code tells that it is not all.
+    // The file holds what came, and the exit code tells that it is not all.
     arena.write("s", &stream);
     expect(&arena.run(["decode", "s", "-o", "out"]), 3);
     assert!(arena.read("out") == without(&bytes, 100, lost));
@@ -214,7 +214,7 @@ fn deadlines_in_packets() {
     assert_eq!((&report(&output)["lost"], &report(&output)["late"]), (&20.into(), &20.into()));
 }
 
-/// What was lost holds up the rest for the deadline, and no longer.
+/// A lost packet holds up the rest for the deadline, and no longer.
 #[test]
 fn deadlines_in_time() {
     let arena = Arena::new();
@@ -255,7 +255,7 @@ fn slow_streams_are_flushed() {
     let mut buffer = vec![0; 65_536];
     for word in ["one", "two", "three"] {
         stdin.write_all(word.as_bytes()).unwrap();
-        // The source packet, then at the same timer the repair packet for it.
+        // The source packet comes, and at the same timer its repair packet.
         let before = frames_in(&seen, 1);
         while frames_in(&seen, 1) == before {
             let n = stdout.read(&mut buffer).unwrap();
@@ -337,7 +337,7 @@ fn statistics_come_while_it_runs() {
         stderr.read_line(&mut line).unwrap();
         serde_json::from_str(&line).expect("every line is JSON")
     };
-    // Told before all was there, on a busy machine.
+    // On a busy machine, lines may come before all bytes have arrived.
     let mut told = line();
     for _ in 0..20 {
         assert_eq!(told["event"], "statistics");

@@ -1,4 +1,4 @@
-//! Sealed streams: what somebody who can send packets, and has no key, can do to them is nothing.
+//! Sealed streams: an attacker who can send packets but has no key can do nothing to them.
 
 use super::network::{Listening, send_to};
 use super::*;
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::{scope, sleep};
 
 const MS: Duration = Duration::from_millis(1);
-/// The variable that a passphrase is in.
+/// The variable with the passphrase.
 const VARIABLE: &str = "FEC_PASSPHRASE";
 
 /// Makes the key file `name`.
@@ -14,7 +14,7 @@ fn keygen(arena: &Arena, name: &str) {
     expect(&arena.run(["keygen", "--stream", "-o", name]), 0);
 }
 
-/// A socket that takes part in no stream.
+/// A socket outside of any stream.
 fn stranger() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(500 * MS)).unwrap();
@@ -69,7 +69,7 @@ fn a_key_or_passphrase_on_both_sides() {
         expect(&output, 0);
         assert!(output.stdout == bytes, "{cipher}");
     }
-    // Through a pipe, and by a passphrase; a file keeps for as long as one likes.
+    // The stream passes through a pipe, sealed by a passphrase. A file may be opened at any age.
     let with_passphrase = |passphrase: &str, args: &[&str]| {
         common::fec().env(VARIABLE, passphrase).current_dir(arena.path("")).args(args).output().unwrap()
     };
@@ -87,7 +87,7 @@ fn a_key_or_passphrase_on_both_sides() {
         "{}",
         text(&output.stderr)
     );
-    // A new one is not short; to open, any is tried.
+    // A new passphrase must not be short, but decode tries any.
     let output = with_passphrase("eleven char", &["encode", "--stream", "--passphrase", "in", "-o", "short"]);
     expect(&output, 2);
     assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
@@ -122,7 +122,7 @@ fn who_has_not_the_key_is_told() {
         let output = receiver.end();
         expect(&output, exit);
         assert!(output.stdout.is_empty() && text(&output.stderr).contains(words), "{}", text(&output.stderr));
-        // From a file it is the same.
+        // The same holds for a file.
         let sealed = arena.pipe(["encode", "--stream"].iter().chain(sends), &bytes).stdout;
         let output = arena.pipe(["decode", "--stream"].iter().chain(receives), &sealed);
         expect(&output, exit);
@@ -130,7 +130,7 @@ fn who_has_not_the_key_is_told() {
     }
 }
 
-/// Without a key and --stream nobody can know what it is, but say what it looks like.
+/// Without a key and --stream, the message can only say what the file looks like.
 #[test]
 fn a_sealed_stream_in_a_file_is_told() {
     let arena = Arena::new();
@@ -175,12 +175,12 @@ fn wrong_use_is_refused() {
     arena.refuses(["decode", "udp://127.0.0.1:0", "--key-file", "none"], 4);
 }
 
-/// A stream that was recorded is not taken later, by a receiver that has had it or by a new one.
+/// A recorded stream is refused later, both by a receiver that has had it and by a new one.
 #[test]
 fn recordings_are_refused() {
     let arena = Arena::new();
     keygen(&arena, "key");
-    // A pipe holds it until it is read.
+    // A pipe holds a payload of this size until it is read.
     let bytes = payload(3, 40_000);
     let key = ["--key-file", "key", "--mbps", "50"];
     let recording = recorded(&arena, &key, &bytes);
@@ -193,14 +193,14 @@ fn recordings_are_refused() {
     expect(&output, 6);
     let said = text(&output.stderr);
     assert!(output.stdout.is_empty() && said.contains("seconds ago") && said.contains("--max-age"), "{said}");
-    // It can be asked for.
+    // --max-age any accepts the recording.
     let receiver =
         Listening::start(&arena, "udp://127.0.0.1:0", &[&options[..2], &["--max-age", "any"]].concat());
     receiver.while_stopped(|| play(&recording, address_of(&receiver)));
     let output = receiver.end();
     expect(&Output { stdout: Vec::new(), ..output.clone() }, 0);
     assert!(output.stdout == bytes);
-    // One that follows takes no stream twice, however young the recording is.
+    // A receiver that follows never accepts a stream twice, however young the recording is.
     let (first, second) = (recorded(&arena, &key, &bytes), recorded(&arena, &key, &bytes[..9000]));
     let options = ["--key-file", "key", "--follow", "--idle-ms", "1000", "--max-age", "60"];
     let mut receiver =
@@ -218,7 +218,7 @@ fn recordings_are_refused() {
     assert!(output.stdout == [&bytes[..], &bytes[..9000]].concat());
 }
 
-/// That a stream is refused from some moment on is told then, and not only at the end.
+/// A stream that is refused from some moment on is reported at that moment, not only at the end.
 #[test]
 fn a_stream_that_is_refused_later_is_told() {
     let arena = Arena::new();
@@ -246,7 +246,7 @@ fn a_stream_that_is_refused_later_is_told() {
     assert_eq!(said.matches("still waiting").count(), 1, "{said}");
 }
 
-/// Somebody stands in the way: sees all packets, and sends many for each one. (Through a pipe, where none is lost.)
+/// An attacker in the middle sees all packets, and sends many for each one, through a pipe that loses none.
 #[test]
 fn forged_replayed_mixed_and_cut_packets_change_nothing() {
     let arena = Arena::new();
@@ -258,13 +258,13 @@ fn forged_replayed_mixed_and_cut_packets_change_nothing() {
         frames(&stream).iter().map(|frame| unframed(frame)).collect::<Vec<_>>()
     };
     let honest = packets(&["--key-file", "key"], &bytes);
-    // What he can make with a key of his own, and without any.
+    // Packets that the attacker can make with another key, and without any.
     let mut others = packets(&["--key-file", "other"], &bytes[..30_000]);
     others.extend(packets(&[], &bytes[..30_000]));
     others.extend(packets(&["--stream-id", "7"], &bytes[..30_000]));
     let (mut stream, mut forged) = (DELIMITER.to_vec(), 0);
     let mut random = Random::new(5);
-    // The first one that comes decides which stream it is: even that is not his.
+    // The attacker's packets come first, but do not decide which stream is received.
     others.iter().for_each(|packet| stream.extend(hostile::frame(packet)));
     for (nth, packet) in honest.iter().enumerate() {
         for turn in 0..40 {
@@ -279,9 +279,9 @@ fn forged_replayed_mixed_and_cut_packets_change_nothing() {
                 2 => made.extend_from_slice(&other[..random.below(30)]),
                 3 => made = [&packet[..44], &other[44..]].concat(),
                 4 => made = [&other[..16], &packet[16..]].concat(),
-                // Another type, an end above all.
+                // The packet gets another type, above all an end.
                 5 => made[5] ^= 2,
-                // Far ahead, and anywhere.
+                // The packet gets a number far ahead, or any number.
                 6 => made[16..24].copy_from_slice(&(random.next() >> (1 + random.below(60))).to_le_bytes()),
                 7 => made = others[random.below(others.len())].clone(),
                 _ => {
@@ -289,7 +289,7 @@ fn forged_replayed_mixed_and_cut_packets_change_nothing() {
                     made[at] ^= 1 << random.below(8);
                 }
             }
-            // What is the packet itself may only be sent again.
+            // The packet itself may only be sent again.
             if made != *packet || turn > 20 {
                 stream.extend(hostile::frame(&made));
                 forged += 1;
@@ -305,7 +305,7 @@ fn forged_replayed_mixed_and_cut_packets_change_nothing() {
     assert!(said["conflicts"] == 0 && said["mismatched"] == 0 && said["disbelieved"] == 0, "{said}");
 }
 
-/// Without the flood, in a network: a forged end, forged numbers, and another sender change nothing, and the end is
+/// In a network without the flood, a forged end, forged numbers and another sender change nothing, and the end is
 /// known.
 #[test]
 fn strangers_in_a_network_change_nothing() {
