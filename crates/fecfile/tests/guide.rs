@@ -1,5 +1,5 @@
-//! The examples of the guide (docs/guide/library.md) and of the crate's README, with more shards lost than there may be: each ends
-//! with an error, and nothing stands where the payload would.
+//! The examples of the guide (docs/guide/library.md) and of the crate's README, with more shards lost than the code
+//! allows. Each ends with an error and leaves no payload.
 
 use fec_core::block::Code;
 use fecfile::error::Place;
@@ -16,7 +16,7 @@ fn payload() -> Vec<u8> {
     (0..300_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
-/// What has to be an error is one, and says that the payload is lost.
+/// Asserts that an operation fails because the payload is lost.
 fn is_lost<T>(done: Result<T>) {
     let error = done.err().expect("too much is lost");
     assert_eq!(error.class(), Class::Lost, "{error}");
@@ -56,7 +56,7 @@ fn readers_and_writers() {
     let context = Context::default();
     let (mut container, mut back) = (Vec::new(), Vec::new());
     let root = encode_reader(&payload()[..], &mut container, &context).unwrap().root;
-    // Of 100 shards 33 are needed: three quarters of all are lost, and the index is not.
+    // The code has 100 shards and needs 33 of them. Three quarters are lost here; the index is not.
     let quarter = container.len() / 4;
     container[100..3 * quarter].fill(0);
     is_lost(decode_reader(&container[..], &mut back, Some(root), &context));

@@ -1,4 +1,4 @@
-//! Whoever gives an operation one thread keeps the others: nothing computes on more than were lent.
+//! An operation that gets a single thread computes on that thread alone.
 
 use fec_core::block::Code;
 use fecfile::age::{Identity, KeyKind, Recipient};
@@ -21,7 +21,7 @@ fn tasks() -> usize {
     std::fs::read_dir("/proc/self/task").expect("Linux").count()
 }
 
-/// Threads that this process had more while `work` was done.
+/// Runs `work`; returns the largest number of additional threads of this process meanwhile.
 fn more_threads(work: impl FnOnce()) -> usize {
     let (is_over, most) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -37,7 +37,7 @@ fn more_threads(work: impl FnOnce()) -> usize {
     })
 }
 
-/// One test, so that the threads of others do not count.
+/// This file has a single test, so that threads of other tests do not count.
 #[test]
 fn one_thread_is_one_thread() {
     let folder = tempfile::tempdir().expect("a folder");

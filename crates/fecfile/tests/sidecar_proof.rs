@@ -1,4 +1,4 @@
-//! What is proved of a sidecar, and what it says that cannot be: by calls.
+//! Proofs of sidecars, and sidecars that contradict themselves.
 
 mod recode;
 
@@ -18,7 +18,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A folder `d` with a large file, a small one and a private one, and its sidecar.
+/// A folder `d` with a large, a small and a private file, and its sidecar.
 struct Place {
     home: tempfile::TempDir,
     protected: Protected,
@@ -60,7 +60,7 @@ impl Place {
         fs::write(self.path("d.fecp"), bytes).expect("the sidecar");
     }
 
-    /// Other bytes in a file, as a disk does it: its time stays.
+    /// Flips a bit of a file as a rotting disk does: the file's time stays.
     fn rot(&self, name: &str, at: u64) {
         let file = File::options().read(true).write(true).open(self.path(name)).expect("a file");
         let modified = file.metadata().and_then(|meta| meta.modified()).expect("a time");
@@ -70,7 +70,8 @@ impl Place {
         file.set_modified(modified).expect("a time");
     }
 
-    /// What the system notes when a file is changed here, and not when a disk rots: the sidecar is younger than that.
+    /// Makes the sidecar younger than the file's change time. A change by the test sets that time; rot of a disk would
+    /// not.
     fn age(&self, name: &str) {
         let (file, sidecar) = (self.path(name), self.path("d.fecp"));
         let changed =
@@ -118,7 +119,7 @@ impl Place {
 }
 
 fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
-    // Leaked: they live as long as the test.
+    // The leaked values live as long as the test.
     Protect {
         paths: Box::leak(paths.to_vec().into_boxed_slice()),
         output: Box::leak(output.to_path_buf().into_boxed_path()),
@@ -142,7 +143,7 @@ fn states(place: &Place, sidecar: &Sidecar) -> Vec<State> {
     found.entries.iter().map(|report| report.state).collect()
 }
 
-/// Somebody edits a file, and somebody else who can write to the sidecar records the time of the edit, under the same root.
+/// A user edits a file, and an attacker records the time of the edit in the sidecar, under the same root.
 fn edited_and_forged() -> (Place, Vec<u8>) {
     let place = Place::new();
     std::thread::sleep(Duration::from_millis(20));
@@ -164,7 +165,7 @@ fn edited_and_forged() -> (Place, Vec<u8>) {
 fn a_forged_time_makes_no_rot_of_an_edit() {
     let (place, edit) = edited_and_forged();
     let e = place.protected.metadata.expect("it is not sealed");
-    // Whatever is known of the root, it is not of this metadata.
+    // No known metadata root is that of the forged metadata.
     for known in [&[][..], &[e]] {
         let sidecar = place.open(known);
         assert_eq!((sidecar.proof(), states(&place, &sidecar)), (Proof::Root, vec![State::Edited]));
@@ -172,16 +173,16 @@ fn a_forged_time_makes_no_rot_of_an_edit() {
         assert_eq!((mended.left.len(), mended.mended.len(), mended.found.unproved), (1, 0, 1));
         assert!(place.read("d/large") == edit);
     }
-    // Whoever signed that signed something else; and a signature of old binds the root alone.
+    // The signature binds other metadata. An old signature binds the root alone.
     let key = SecretKey::generate().unwrap();
     let refused = place.open_signed(&key.sign_sidecar(&place.protected.root, &e), &key).unwrap_err();
     assert_eq!(refused.class(), Class::Untrue, "{refused}");
     let sidecar = place.open_signed(&key.sign_root(&place.protected.root), &key).unwrap();
     assert_eq!((sidecar.proof(), states(&place, &sidecar)), (Proof::Root, vec![State::Edited]));
-    // Without a root nothing is proved anyway: it is asked for as it stands.
+    // Without a root nothing is proved, and the sidecar is believed as it is.
     let believed = Sidecar::open(&place.path("d.fecp"), None, &Context::default().settings).unwrap();
     assert_eq!((believed.proof(), states(&place, &believed)), (Proof::Nothing, vec![State::Rotten]));
-    // The user may say so.
+    // The user may order the revert.
     let reverted = place.mend(&place.open(&[]), &Mend { revert: true, ..mend() }).unwrap();
     assert_eq!((reverted.mended.len(), place.read("d/large") == bytes(1, LEN)), (1, true));
     place.nothing_is_left();
@@ -195,7 +196,7 @@ fn rot_is_mended_where_the_time_is_proved() {
     let signature = key.sign_sidecar(&place.protected.root, &e);
     for nth in 0..2 {
         place.rot("d/large", 9000);
-        // A change that the system noted after the sidecar was written is none of a disk.
+        // A change time after the sidecar's means an edit, not rot.
         let open = || match nth {
             0 => place.open(&[[7; 32], e]),
             _ => place.open_signed(&signature, &key).unwrap(),
@@ -210,7 +211,7 @@ fn rot_is_mended_where_the_time_is_proved() {
     }
 }
 
-/// A later generation of the same root counts more, unless the metadata of another was signed, or is known.
+/// A later generation of the same root wins, unless the metadata of an earlier one was signed or is known.
 #[test]
 fn a_later_generation_of_the_same_root_is_not_what_was_signed() {
     let place = Place::new();
@@ -224,7 +225,7 @@ fn a_later_generation_of_the_same_root_is_not_what_was_signed() {
     assert_eq!(place.open_signed(&key.sign_root(&root), &key).unwrap().generation(), 2);
 }
 
-/// An update that was asked for by a root, or that will be signed, reads what looks as it did.
+/// An update that is held to a root or a signature reads even files that look unchanged.
 #[test]
 fn an_update_that_is_held_to_a_root_reads_every_file() {
     let (place, edit) = edited_and_forged();
@@ -240,7 +241,7 @@ fn an_update_that_is_held_to_a_root_reads_every_file() {
         assert!(refused.to_string().contains("d/large"), "{refused}");
         assert!(place.read("d.fecp") == before && place.read("d/large") == edit);
     }
-    // With a time of its own it is an edit.
+    // With a new time the change is an edit.
     File::open(place.path("d/large")).unwrap().set_modified(SystemTime::now()).unwrap();
     let updated = update((Some(place.protected.root), None)).unwrap();
     assert_eq!((updated.changed, updated.unchanged), (1, 2));
@@ -250,7 +251,8 @@ fn an_update_that_is_held_to_a_root_reads_every_file() {
     assert!(states(&place, &sidecar).is_empty());
 }
 
-/// A large file that stands elsewhere is known by its time and some of its blocks, and by all of them where a root is asked for.
+/// A large file that was moved is recognized by its time and some of its blocks, or by all of its blocks if a root is
+/// asked for.
 #[test]
 fn a_moved_file_is_read_whole_where_a_root_is_asked_for() {
     for (is_held, is_taken) in [(false, true), (true, false)] {
@@ -265,7 +267,8 @@ fn a_moved_file_is_read_whole_where_a_root_is_asked_for() {
     }
 }
 
-/// What is restored is no more open than the record and the umask, unless the record is proved; and has no bits beyond.
+/// Restored files are no more open than the record and the umask together, unless the record is proved. They get no
+/// bits beyond permissions.
 #[test]
 fn forged_permissions_open_nothing() {
     let umask = || {
@@ -280,13 +283,13 @@ fn forged_permissions_open_nothing() {
         let copy = place.path("copy");
         let how = Mend { out: is_copy.then_some(&copy), ..mend() };
         let (top, sidecar) = (if is_copy { "copy/d" } else { "d" }, place.open(&[]));
-        // Too much is gone to be mended in place: all of it comes from recovery data.
+        // The whole folder is gone, so all files come from recovery data.
         let _ = place.mend(&sidecar, &how).unwrap();
         let mode = |path: &str| fs::metadata(place.path(path)).unwrap().mode() & 0o7777;
         assert_eq!(mode(&format!("{top}/private")), 0o666 & !umask(), "no right to execute either");
         assert_eq!(mode(top), 0o777 & !umask());
     }
-    // What is proved is as it was, whatever the umask.
+    // Proved permissions are restored exactly, whatever the umask.
     let place = Place::new();
     fs::set_permissions(place.path("d/small"), fs::Permissions::from_mode(0o666)).unwrap();
     let protected = run_protect(place.path("d.fecp"), place.path("d"), true).unwrap();
@@ -299,14 +302,15 @@ fn forged_permissions_open_nothing() {
     assert_eq!(fs::metadata(place.path("d/small")).unwrap().mode() & 0o7777, 0o666);
 }
 
-/// Recovery data that is not that of the files, with digests that are right: seen before anything is lost, and no error of the system after.
+/// Recovery data of other files with correct digests. It is noticed before anything is lost, and afterwards not
+/// reported as a system error.
 #[test]
 fn recovery_data_that_mends_nothing_is_seen() {
     let place = Place::new();
     place.recode(Recoded::misremembered);
     let found = place.deep().unwrap_err();
     assert_eq!(found.class(), Class::Untrue, "{found}");
-    // Comparing digests does not show it.
+    // A comparison of digests does not show it.
     let sidecar = Sidecar::open(&place.path("d.fecp"), None, &Context::default().settings).unwrap();
     let quick = examine(&sidecar, &place.base(), Scope::All, &Context::default()).unwrap();
     assert!(quick.is_intact());
@@ -327,7 +331,8 @@ fn recovery_data_that_mends_nothing_is_seen() {
     place.nothing_is_left();
 }
 
-/// A file that is whole with a block whose digest is another's; with a BLAKE3 that is another's, as it is, longer, and rotten.
+/// An intact file with a wrong block digest in the sidecar; and files with a wrong BLAKE3, intact, lengthened and
+/// rotten.
 #[test]
 fn what_contradicts_itself_is_seen_whatever_became_of_the_file() {
     let blake3 = |bytes: &[u8]| fec_core::digest::HashKind::Blake3.digest(bytes);
@@ -349,7 +354,7 @@ fn what_contradicts_itself_is_seen_whatever_became_of_the_file() {
         assert_eq!(plain(&place).unwrap_err(), Class::Untrue, "it has become longer");
         fs::write(place.path(name), bytes(seed, len)).unwrap();
         place.rot(name, 100);
-        // What is lost has to be computed before it shows.
+        // The contradiction shows only once the lost bytes are computed.
         assert!(plain(&place).is_ok());
         assert_eq!(place.deep().unwrap_err().class(), Class::Untrue);
         assert_eq!(place.mended(&Mend { revert: true, ..mend() }).unwrap_err().class(), Class::Untrue);
@@ -361,22 +366,22 @@ fn what_contradicts_itself_is_seen_whatever_became_of_the_file() {
     }
 }
 
-/// A position that several files share, whose digest is another's: its files are whole, and deep looks at it.
+/// A position that several intact files share has a wrong digest. A deep examination compares it.
 #[test]
 fn the_digest_of_packed_bytes_is_compared() {
     let place = Place::new();
-    // Behind the whole blocks of the large file.
+    // The shared position follows the whole blocks of the large file.
     place.recode(|sidecar| sidecar.with_digest((LEN / 1024) as u64, [5; 16]));
     let found = place.deep().unwrap_err();
     assert_eq!(found.class(), Class::Untrue, "{found}");
-    // Also where a file has become longer, whose bytes are right as far as they were.
+    // The same holds if a file only grew.
     let longer = [place.read("d/small"), b"more".to_vec()].concat();
     fs::write(place.path("d/small"), longer).unwrap();
     let found = place.deep().unwrap_err();
     assert_eq!(found.class(), Class::Untrue, "{found}");
 }
 
-/// Two files that share a position: one has become longer and has all its bytes, the other is cut short.
+/// Two files share a position. The first has grown and has all its bytes, the second is cut short.
 #[test]
 fn a_longer_neighbour_hides_no_loss() {
     for is_copy in [false, true] {

@@ -1,8 +1,9 @@
-//! Services of object stores, through the trait alone. scripts/test-stores.sh starts servers and runs this; without them each test
-//! says that it was skipped.
+//! Services of object stores, tested through the trait alone. scripts/test-stores.sh starts servers and runs this.
+//! Without servers each test says that it was skipped.
 //!
-//! FEC_TEST_S3 is a service's address, FEC_TEST_KIND what it is, FEC_TEST_PROXY a scripts/store_proxy.py in front of it, FEC_TEST_HTTP
-//! a folder of a web server with the file `object`, FEC_TEST_UNTRUSTED a service over TLS whose certificate nobody vouches for.
+//! FEC_TEST_S3 is a service's address, FEC_TEST_KIND its kind, FEC_TEST_PROXY a scripts/store_proxy.py in front of it,
+//! FEC_TEST_HTTP a folder of a web server with the file `object`, FEC_TEST_UNTRUSTED a service over TLS with an
+//! untrusted certificate.
 
 use fecfile::io::ReadAt;
 use fecfile::stores::call::{Call, CallOptions, Cancel, Pace};
@@ -18,10 +19,10 @@ use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Long before patience ends, also on a busy machine.
+/// Well below [`PATIENCE`], even on a busy machine.
 const SOON: Duration = Duration::from_secs(15);
 
-/// A store, and what its calls are held to.
+/// A store, and the limits of its calls.
 struct Place {
     store: Arc<dyn ObjectStore>,
     options: CallOptions,
@@ -67,7 +68,7 @@ impl Place {
     }
 }
 
-/// The address in a variable; without it the test is skipped.
+/// The address in an environment variable; without it the test is skipped.
 fn address(variable: &str) -> Option<String> {
     let address = std::env::var(variable).ok().filter(|address| !address.is_empty());
     if address.is_none() {
@@ -80,10 +81,10 @@ fn kind() -> String {
     std::env::var("FEC_TEST_KIND").unwrap_or_default()
 }
 
-/// A prefix of its own for each test.
+/// A place with its own prefix for each test.
 fn s3(variable: &str, test: &str, options: &str) -> Option<Place> {
     let endpoint = address(variable)?;
-    // The environment says where Azurite is.
+    // The environment has the address of Azurite.
     Some(Place::new(&match kind().as_str() {
         "azurite" => format!("az://bucket/{test}/x"),
         _ => format!("s3://bucket/{test}/x,endpoint={endpoint}{options}"),
@@ -103,7 +104,7 @@ fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
     out
 }
 
-/// Tells the proxy something; what it answers.
+/// Sends the proxy a request and returns its answer.
 fn tell(proxy: &str, request: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(proxy.trim_start_matches("http://")).expect("the proxy");
     let len = body.len();
@@ -112,7 +113,7 @@ fn tell(proxy: &str, request: &str, body: &str) -> String {
         "{request} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n{body}"
     )
     .expect("a request");
-    // When its door closes, it does not end politely, and may have ended by now.
+    // A proxy that closes its door cuts connections, so this one may be gone already.
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
@@ -124,7 +125,7 @@ fn faults(faults: &str) {
     assert!(tell(&proxy, "PUT /-/faults", faults).starts_with("HTTP/1.1 200"), "{faults}");
 }
 
-/// The proxy is one, and its faults are for whoever comes next.
+/// The tests share a single proxy, whose faults hit the next request of any of them.
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let guard = ALONE.lock().unwrap_or_else(|poison| poison.into_inner());
@@ -150,7 +151,7 @@ fn the_six_verbs() {
     }
     for range in [99_990..100_010, 100_000..100_001, 200_000..200_001] {
         let error = place.get("a/small", range.clone());
-        // Azurite claims to have what stands right behind the end.
+        // Azurite claims to have the range right behind the end.
         let other = kind() == "azurite" && matches!(error, Err(StoreError::WrongRange(_)));
         assert!(other || matches!(error, Err(StoreError::Failed(_))), "{range:?}: {error:?}");
     }
@@ -186,7 +187,7 @@ fn large_objects_go_in_parts() {
         let bytes = bytes_of(len, len as usize);
         let before = place.pace.moved();
         assert_eq!(place.put(&key, &bytes), Ok(Put::Created));
-        // Azure gets a list of the parts.
+        // Azure also gets a list of the parts.
         let moved = place.pace.moved() - before;
         assert!((len..len + 1000).contains(&moved), "{moved} bytes went up, of {len}");
         assert_eq!(place.put(&key, &bytes), Ok(Put::Existed));
@@ -232,7 +233,7 @@ fn odd_keys_do_not_spoil_a_list() {
     assert_eq!(place.keys(""), ["good"]);
 }
 
-/// What a client sees of each fault at once, and after it has tried again.
+/// Each fault, as a client sees it at first and after a repetition.
 #[test]
 fn faults_of_reads() {
     let _alone = alone();
@@ -243,7 +244,7 @@ fn faults_of_reads() {
     let expected = &bytes[100_000..250_000];
     place.options.timeout = Duration::from_millis(400);
     for fault in ["refuse", "reset", "lost", "silent", "500", "503", "429", "cut", "truncate", "stall"] {
-        // A new one each time, so that a connection is made, which can be refused.
+        // A new place makes a new connection, which can be refused.
         let new = s3("FEC_TEST_PROXY", "reads", "").expect("a place");
         let place = Place { options: place.options.clone(), ..new };
         faults(&format!("{fault}@1"));
@@ -277,7 +278,7 @@ fn faults_of_reads() {
     }
     faults("deny@1");
     assert_eq!(place.get("object", range.clone()), Err(StoreError::NotFound));
-    // Whoever proves bytes sees these; nobody can see them here.
+    // A store cannot notice these faults; only proofs of the bytes can.
     faults("flip@1");
     let flipped = place.get("object", range.clone()).expect("bytes");
     let differ: u32 = flipped.iter().zip(expected).map(|(a, b)| (a ^ b).count_ones()).sum();
@@ -295,17 +296,17 @@ fn faults_of_writes() {
     place.options.timeout = Duration::from_millis(700);
     let small = bytes_of(3, 300_000);
     let large = bytes_of(4, 17 << 20);
-    // Of a large object: is it there; begin; three parts; complete. Each is repeated by itself. (Where the answer to the second is
-    // lost, an upload is left that nobody knows the name of.)
+    // The requests for a large object: look for it, begin, three parts, complete. Each is repeated alone. (If the
+    // answer to "begin" is lost, an upload without a known name is left.)
     for (fault, of_large) in [("reset", 2), ("lost", 3), ("silent", 4), ("500", 1), ("503", 5), ("429", 6)] {
-        // A service that is not Amazon's is asked first whether the object is there.
+        // Services other than Amazon's are asked first whether the object is there.
         for request in [1, 2] {
             let key = format!("{fault}-{request}");
             faults(&format!("{fault}@{request}"));
             let error = place.put(&key, &small);
             assert!(error.as_ref().is_err_and(StoreError::is_worth_retrying), "{key}: {error:?}");
             let put = place.call().retry(|| place.put(&key, &small));
-            // It was done, and its answer was lost.
+            // The object was put, but the answer was lost.
             let done_before = request == 2 && matches!(fault, "lost" | "silent");
             assert_eq!(put, Ok(if done_before { Put::Existed } else { Put::Created }), "{key}");
             assert!(place.get(&key, 0..300_000).expect("the object") == small, "{key}");
@@ -325,7 +326,7 @@ fn faults_of_writes() {
     assert!(matches!(error, Err(StoreError::Unavailable(_))), "{error:?}");
 }
 
-/// scripts/store_servers.py looks whether uploads are left.
+/// scripts/store_servers.py checks that no uploads are left.
 #[test]
 fn what_was_begun_is_dropped() {
     let _alone = alone();
@@ -352,7 +353,7 @@ fn what_was_begun_is_dropped() {
     assert!(matches!(error, Err(StoreError::Unavailable(_))), "{error:?}");
     assert_eq!(place.head("failed"), Err(StoreError::NotFound));
 
-    /// Cannot be read behind its middle.
+    /// A body that cannot be read behind its middle.
     struct Torn;
     impl ReadAt for Torn {
         fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
@@ -393,7 +394,7 @@ fn calls_end_when_they_are_cancelled() {
 fn rates_are_held() {
     let Some(mut place) = s3("FEC_TEST_S3", "rates", "") else { return };
     place.options.rate = Some(2 * MIB);
-    // A wait for the rate is no silence of the service.
+    // A wait for the rate must not count as silence of the service.
     place.options.timeout = Duration::from_millis(500);
     let bytes = bytes_of(7, 3 << 20);
     for what in ["up", "down"] {
@@ -424,7 +425,7 @@ fn doors_that_are_closed() {
     assert_eq!(place.get_with_retries("object", 0..5).as_deref(), Ok(&b"bytes"[..]));
 }
 
-/// These need no service.
+/// This test needs no service.
 #[test]
 fn nobody_is_there() {
     if is_amazon() {
@@ -441,7 +442,7 @@ fn nobody_is_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();
     thread::spawn(move || {
-        // Taken, and never answered.
+        // Connections are accepted and never answered.
         for stream in listener.incoming() {
             silent.push(stream);
         }
@@ -452,14 +453,14 @@ fn nobody_is_there() {
         (format!("http://127.0.0.1:{closed}"), "refused"),
         ("http://no-such-host.invalid".to_owned(), "cannot connect"),
         (format!("https://127.0.0.1:{port}"), "no answer for 0.3 s"),
-        // Packets to it go nowhere, or there is no way to it.
+        // Packets to this address are lost, or there is no route to it.
         ("http://192.0.2.1".to_owned(), ""),
     ] {
         let mut place = Place::new(&format!("s3://bucket,endpoint={endpoint}"));
         place.options.timeout = Duration::from_millis(300);
         let start = Instant::now();
         let error = place.get("object", 0..1);
-        // Names may take longer to be looked up than calls wait.
+        // A name lookup may take longer than the call's timeout.
         let known = |text: &str| text.contains(says) || endpoint.contains("invalid");
         let is_told = match &error {
             Err(StoreError::Silent(text)) => says.is_empty() || known(text),
@@ -521,7 +522,7 @@ fn certificates_that_nobody_vouches_for() {
     println!("{}", error.expect_err("an error"));
 }
 
-/// On a machine of Amazon's without credentials, those of the machine are asked for first.
+/// Whether calls would ask an Amazon machine for its credentials first.
 fn is_amazon() -> bool {
     let maker = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
     let is_amazon = maker.trim() == "Amazon EC2" && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();
@@ -531,12 +532,12 @@ fn is_amazon() -> bool {
     is_amazon
 }
 
-/// A service that answers what a function says to a request's head, and then closes.
+/// A service that answers by a function of a request's head, and then closes.
 fn service(answer: impl Fn(&str) -> String + Send + 'static) -> Place {
     service_of_bodies(move |head, _| answer(head))
 }
 
-/// The same, by a request's body too.
+/// A service that answers by a function of a request's head and body.
 fn service_of_bodies(answer: impl Fn(&str, &[u8]) -> String + Send + 'static) -> Place {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("its address"));
@@ -551,7 +552,7 @@ fn service_of_bodies(answer: impl Fn(&str, &[u8]) -> String + Send + 'static) ->
     Place::new(&format!("s3://bucket/x,endpoint={endpoint}"))
 }
 
-/// Reads a request: its head, and its body.
+/// Reads the head and the body of a request.
 fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut request = Vec::new();
     let mut buffer = [0; 1 << 16];
@@ -567,7 +568,7 @@ fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     }
 }
 
-/// What a header of a request says.
+/// The value of a request's header.
 fn header(head: &str, name: &str) -> Option<String> {
     let mut headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
     headers.find(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
@@ -600,7 +601,7 @@ fn conflicts_are_looked_into() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let heads = AtomicUsize::new(0);
     let place = service(move |head| match head {
-        // It appears while it is put.
+        // The object appears between the first look and the put.
         _ if head.starts_with("HEAD") && heads.fetch_add(1, Ordering::Relaxed) & 1 == 0 => {
             says("404 Not Found", "", "")
         }
@@ -677,20 +678,20 @@ fn answers_that_are_not_what_was_asked_for() {
     );
 }
 
-/// The digest of a body, as S3 wants it.
+/// The digest of a body in S3's notation.
 fn sha256(body: &[u8]) -> String {
     use base64ct::Encoding;
     use sha2::Digest;
     base64ct::Base64::encode_string(&sha2::Sha256::digest(body))
 }
 
-/// A bucket with Object Lock takes nothing without a checksum.
+/// A bucket with Object Lock refuses uploads without a checksum.
 #[test]
 fn a_checksum_goes_with_every_upload() {
     if is_amazon() {
         return;
     }
-    // One service checks, and says what it found; the other knows nothing of it.
+    // The first service checks the checksum and returns it, the second does not return it.
     for knows in [true, false] {
         let place = service_of_bodies(move |head, body| {
             let refused = || {
@@ -732,7 +733,7 @@ fn a_checksum_goes_with_every_upload() {
     }
 }
 
-/// The answer to a head has no room for a reason.
+/// The answer to a HEAD request has no room for a reason.
 #[test]
 fn what_a_head_cannot_say_another_request_does() {
     if is_amazon() {
@@ -750,7 +751,7 @@ fn what_a_head_cannot_say_another_request_does() {
     let place = service(move |head| says("403 Forbidden", "", if is_head(head) { "" } else { denied }));
     let error = place.head("a");
     assert!(matches!(&error, Err(StoreError::Denied(why)) if why.contains("by a rule")), "{error:?}");
-    // Some are refused heads alone.
+    // Some services refuse only HEAD requests.
     for status in ["403 Forbidden", "405 Method Not Allowed", "501 Not Implemented"] {
         let place = service(move |head| match is_head(head) {
             true => says(status, "", ""),

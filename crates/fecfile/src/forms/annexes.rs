@@ -5,7 +5,7 @@ use crate::sign::{MOST_OF_ONE, Signatures};
 use fec_core::format::annex::{self, AnnexHeader};
 use std::io;
 
-/// The signatures in the annexes of one object: of so many annexes, whatever is in them.
+/// The signatures in an object's annexes: at most [`MOST_OF_ONE`] annexes are read, whatever they contain.
 #[derive(Debug, Default)]
 pub(crate) struct OfOne {
     seen: usize,
@@ -13,7 +13,7 @@ pub(crate) struct OfOne {
 }
 
 impl OfOne {
-    /// Looks at an annex.
+    /// Takes the signatures of an annex.
     pub(crate) fn add(&mut self, kind: u32, data: &[u8]) {
         if kind == annex::SIGNATURE && self.seen < MOST_OF_ONE {
             self.seen += 1;
@@ -22,7 +22,7 @@ impl OfOne {
     }
 }
 
-/// The length of an object without the annexes at its end, and the signatures in those, nearest to the end.
+/// The length of an object without the annexes at its end, and the signatures in these annexes, the last annex first.
 pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatures)> {
     let mut end = len;
     let mut signatures = OfOne::default();
@@ -42,7 +42,7 @@ pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatu
     Ok((end, signatures.list))
 }
 
-/// Where the annexes from `at` to `end` go on behind those that are copies of the meta.
+/// The offset of the first annex between `at` and `end` that is no copy of the meta.
 pub(crate) fn behind_copies(bytes: &dyn ReadAt, mut at: u64, end: u64) -> io::Result<u64> {
     while at < end {
         let mut head = [0; annex::HEADER_LEN];
@@ -55,7 +55,7 @@ pub(crate) fn behind_copies(bytes: &dyn ReadAt, mut at: u64, end: u64) -> io::Re
     Ok(at)
 }
 
-/// The annex of a signature.
+/// The annex that holds a signature.
 pub(crate) fn of_signature(text: &str) -> Vec<u8> {
     annex::write(annex::SIGNATURE, text.as_bytes())
 }

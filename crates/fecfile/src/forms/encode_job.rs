@@ -1,8 +1,8 @@
-//! Encodes the sets of one group on all threads, each to a place of its own.
+//! Encodes the sets of a group on all threads, each set to its own place.
 //!
-//! Each worker takes a few sets at a time: gets their originals into its own buffers, from a payload of known length or
-//! from shards that are left, encodes and hashes those buffers, and hands every shard to a sink. Only the set roots are
-//! kept.
+//! Each worker takes a few sets at a time. It gets their originals into its own buffers, from a payload of known length
+//! or from remaining shards. It encodes and hashes these buffers, and hands every shard to a sink. Only the set roots
+//! are kept.
 
 use crate::context::{Context, Meter, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -18,30 +18,30 @@ use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Most sets that a worker takes at a time. Their shards stand side by side in each file. Where the system caches files
-/// in large pieces, one long write costs less for each byte than several short ones.
+/// Most sets that a worker takes at a time. Their shards are side by side in each file. Systems that cache files in
+/// large pages write a byte faster in a long write than in several short ones.
 const RUN: u64 = 4;
 
-/// Gives the originals of the sets of a group. Called from several threads.
+/// Gives the originals of the sets of a group. Several threads call it at once.
 pub(crate) trait SetSource: Sync {
-    /// Fills the rows of set `set`, padding too; returns its bytes of payload. The set's work may use the threads of
-    /// `inner`.
+    /// Fills the rows of set `set`, padding included; returns its bytes of payload. The work on the set may use the
+    /// threads of `inner`.
     ///
     /// # Errors
-    /// Whatever must end the work.
+    /// Any error that must end the work.
     fn fill(&self, set: u32, rows: &mut ShardBuf, inner: Threads) -> Result<u64>;
 
-    /// Fills the rows of several sets, the first of which has number `first`, where that costs less than one set after the other.
-    /// Returns their bytes of payload; none if it does not.
+    /// Fills the rows of consecutive sets from number `first` on, if that costs less than filling them one by one.
+    /// Returns their bytes of payload; `None` if it does not.
     ///
     /// # Errors
-    /// Whatever must end the work.
+    /// Any error that must end the work.
     fn fill_together(&self, _first: u32, _sets: &mut [&mut ShardBuf]) -> Result<Option<u64>> {
         Ok(None)
     }
 }
 
-/// The sets of a group, whose piece of the payload begins at `start`.
+/// The sets of a group whose part of the payload begins at `start`.
 pub(crate) struct PayloadSets<'a> {
     pub(crate) payload: &'a dyn Payload,
     pub(crate) group: GroupGeometry,
@@ -69,7 +69,7 @@ impl SetSource for PayloadSets<'_> {
         }
         let mut payload = 0;
         for i in 0..self.group.shape().code.k() {
-            // Of one row, the sets follow each other in the payload.
+            // Row `i` of consecutive sets is contiguous in the payload.
             let (mut parts, mut len) = (Vec::with_capacity(sets.len()), 0);
             for (set, rows) in (first..).zip(sets.iter_mut()) {
                 let (bytes, padding) = rows.row_mut(i).split_at_mut(self.group.shard_payload(set, i));
@@ -89,16 +89,16 @@ impl SetSource for PayloadSets<'_> {
     }
 }
 
-/// Takes the shards of sets as they are encoded. Called from several threads.
+/// Takes the shards of sets as they are encoded. Several threads call it at once.
 pub(crate) trait SetSink: Sync {
-    /// Writes the shards of `sets`, the first of which has number `first`; the others follow.
+    /// Writes the shards of `sets`, which are consecutive from number `first` on.
     ///
     /// # Errors
-    /// Whatever must end the work.
+    /// Any error that must end the work.
     fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()>;
 }
 
-/// A sink for shards of which only the root is wanted.
+/// A sink that drops the shards, for callers that only want the root.
 pub(crate) struct Nowhere;
 
 impl SetSink for Nowhere {
@@ -128,13 +128,13 @@ impl ShardsOfSet {
     }
 }
 
-/// Rooms for sets that no job is using: a caller that encodes group after group keeps them from one to the next, since
-/// memory that ever new threads take and give back adds up.
+/// Unused buffers of sets. A caller that encodes group after group keeps them between groups: memory that ever new
+/// threads take and give back adds up.
 #[derive(Default)]
 pub(crate) struct SpareRooms(Mutex<Vec<(Shape, Vec<ShardsOfSet>)>>);
 
 impl SpareRooms {
-    /// Room for `run` sets of a shape.
+    /// Buffers for `run` sets of a shape.
     fn take(&self, shape: &Shape, run: u32) -> Vec<ShardsOfSet> {
         let fits = |(made_for, room): &(Shape, Vec<ShardsOfSet>)| {
             (made_for.code, made_for.shard_len) == (shape.code, shape.shard_len) && room.len() >= run as usize
@@ -160,7 +160,7 @@ pub(crate) fn check_memory(shape: &Shape, payload: &Place, settings: &Settings) 
     Ok(())
 }
 
-/// The work on one group.
+/// The work of encoding a group.
 pub(crate) struct EncodeJob<'a> {
     source: &'a dyn SetSource,
     spare: &'a SpareRooms,
@@ -177,7 +177,7 @@ pub(crate) struct EncodeJob<'a> {
     set_roots: Mutex<Vec<Digest>>,
 }
 
-/// How many sets each worker takes at a time: no more than memory allows, and than leaves work for all.
+/// Number of sets that a worker takes at a time: as many as memory allows, but so few that all workers have work.
 fn run_len(workers: usize, sets: u32, set_bytes: u64, budget: u64) -> u32 {
     let workers = workers as u64;
     let fit = budget / set_bytes.max(1) / workers;
@@ -185,7 +185,7 @@ fn run_len(workers: usize, sets: u32, set_bytes: u64, budget: u64) -> u32 {
 }
 
 impl<'a> EncodeJob<'a> {
-    /// Prepares to encode the sets that `source` gives, which are the group's.
+    /// Prepares to encode the group's sets, which `source` gives.
     pub(crate) fn new(
         (source, spare): (&'a dyn SetSource, &'a SpareRooms),
         group: &GroupGeometry,
@@ -239,7 +239,7 @@ impl<'a> EncodeJob<'a> {
         Ok(tree)
     }
 
-    /// Takes sets until none is left.
+    /// A worker: encodes sets until none is left.
     fn work(&self) -> Result<()> {
         let shape = self.group.shape();
         let mut room = self.spare.take(shape, self.run);
@@ -266,7 +266,7 @@ impl<'a> EncodeJob<'a> {
         Ok(())
     }
 
-    /// Computes the shards of a set whose originals are there.
+    /// Computes the shards of a set from its originals.
     fn encode(&self, set: u32, room: &mut ShardsOfSet) {
         let rows: Vec<&[u8]> = room.originals.iter().collect();
         let run = Run { executor: &self.inner, observer: &Observed };
@@ -279,7 +279,7 @@ impl<'a> EncodeJob<'a> {
 mod tests {
     use super::*;
 
-    /// The first sets cannot be written; what comes behind them waits for that.
+    /// A sink that fails for the first sets; writes of later sets wait for this failure.
     #[derive(Default)]
     struct Full {
         has_failed: AtomicBool,
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Otherwise a full disk is told after hours.
+    /// Otherwise a full disk would be reported only after hours.
     #[test]
     fn when_one_worker_fails_the_others_stop() {
         let code = fec_core::block::Code::new(2, 1).unwrap();

@@ -15,31 +15,31 @@ use std::ops::Range;
 /// The state of one shard of one set.
 #[derive(Debug)]
 pub enum Load {
-    /// It is in the decoder and passed its check.
+    /// The shard is in the decoder and passed its check.
     Intact,
-    /// It is there and does not pass.
+    /// The shard exists and does not pass its check.
     Damaged,
-    /// It is not there.
+    /// The shard does not exist.
     Missing,
-    /// It is there and cannot be read.
+    /// The shard exists and cannot be read.
     Unreadable(io::Error),
 }
 
-/// Where shards come from. Called from several threads.
+/// A source of shards. Several threads call it at once.
 pub trait Records: Sync {
     /// Loads the shards `wanted` of set `set` of group number `group` into the decoder, which has begun that set, and
-    /// checks them there. Returns the state of each, in the order of `wanted`. A whole batch is asked for at once, so
-    /// that an implementation can fetch its shards in parallel.
+    /// checks them there. Returns the state of each, in the order of `wanted`. The call asks for a whole batch, so that
+    /// an implementation can fetch shards in parallel.
     fn load(&self, group: u32, set: u32, wanted: &[u32], decoder: &mut Reading<'_>) -> Vec<Load>;
 
-    /// Ranges of sets of a group of `sets` sets of which anything may be there, in order: nothing is loaded of the
-    /// others, whatever number of them a header claims.
+    /// Ranges of sets, of `sets` sets of a group, that may have any shard, in order. Shards of other sets are not
+    /// loaded, however many sets a header claims.
     fn present(&self, _group: u32, sets: u32) -> Vec<Range<u32>> {
         std::iter::once(0..sets).collect()
     }
 
-    /// Ranges of originals of a group that can be had: those that are there, and those of sets of which k shards are. Originals
-    /// are counted in the order of the payload, in which the sets take turns.
+    /// Ranges of available originals of a group: those found, and those of sets with k shards. Originals are counted in
+    /// the order of the payload, in which the sets take turns.
     fn obtainable(&self, group: &GroupGeometry) -> Vec<Range<u64>> {
         let shape = group.shape();
         std::iter::once(0..shape.code.k() as u64 * u64::from(shape.sets)).collect()
@@ -50,13 +50,13 @@ pub trait Records: Sync {
 pub struct Encoded<'a> {
     /// `None` for a container that was cut and lost its index.
     pub root: Option<Digest>,
-    /// Its groups, or as many of those that follow one another as are known.
+    /// Its groups, or the known consecutive ones.
     pub groups: Groups<'a>,
-    /// B; `None` when the end is not known.
+    /// B; `None` when the end is unknown.
     pub payload_len: Option<u64>,
     /// The meta; `None` when it is lost.
     pub meta: Option<&'a Meta>,
-    /// Its shards.
+    /// The source of its shards.
     pub records: Box<dyn Records + 'a>,
 }
 
@@ -71,12 +71,12 @@ impl Encoded<'_> {
         self.meta?.name.as_deref()
     }
 
-    /// Whether it is sealed, and nothing is left that could open it.
+    /// Whether it is sealed and its seal is lost.
     pub fn is_seal_lost(&self) -> bool {
         self.shape().is_sealed() && self.meta.is_none()
     }
 
-    /// Refuses sets that do not fit the memory allowed.
+    /// Refuses sets that need more memory than allowed.
     ///
     /// # Errors
     /// [`ErrorKind::SetMemory`].
@@ -88,7 +88,7 @@ impl Encoded<'_> {
         Ok(())
     }
 
-    /// The bytes of the payload that can be had, in order: no more ranges than there are shards, whatever headers claim.
+    /// Available ranges of the payload, in order. There are no more ranges than shards, whatever headers claim.
     pub(crate) fn obtainable(&self) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         for group in self.groups.iter() {
@@ -102,12 +102,12 @@ impl Encoded<'_> {
         joined(ranges)
     }
 
-    /// The end of what is known of the payload.
+    /// End of the known part of the payload.
     pub fn known_len(&self) -> u64 {
         self.groups.end()
     }
 
-    /// How much of it is known, if it is sealed.
+    /// The known extent of the sealed payload.
     pub(crate) fn extent(&self) -> Extent {
         Extent { sealed_len: self.known_len(), is_cut: self.payload_len.is_none() }
     }

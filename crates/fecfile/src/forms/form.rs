@@ -1,4 +1,4 @@
-//! What a form provides.
+//! The interface of a form of encodings.
 
 use super::encoded::Encoded;
 use super::repair::RepairJob;
@@ -15,10 +15,10 @@ use std::path::PathBuf;
 
 /// A form of encodings.
 pub(crate) trait Form: Sync {
-    /// Its number.
+    /// Number of the form.
     fn kind(&self) -> params::Form;
 
-    /// Looks for encodings of this form. `seen` is what the forms before have found, and is added to.
+    /// Looks for encodings of this form. `seen` has the findings of the forms before, and takes those of this form.
     fn find(
         &self,
         input: &Input,
@@ -28,53 +28,53 @@ pub(crate) trait Form: Sync {
     ) -> Result<Box<dyn Found>>;
 }
 
-/// What the forms before have found in an object that stands alone (docs/FORMAT.md, section 9.3).
+/// Findings of the forms before in a single object (docs/FORMAT.md, section 9.3).
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// The form that a header which checks gives the object.
+    /// The form that a header with a valid checksum gives the object.
     pub(crate) form: Option<params::Form>,
-    /// Such a header names the root that is wanted: nothing else has to be looked for.
+    /// Such a header names the wanted root, so the search is over.
     pub(crate) is_wanted: bool,
-    /// Bytes that are proved: nothing in them is anything else.
+    /// Proved bytes, which cannot be anything else.
     pub(crate) proved: Ranges,
 }
 
 /// An encoding that was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
-    /// `None` when its end is not known.
+    /// `None` when its end is unknown.
     pub(crate) root: Option<Digest>,
-    /// Whether it can be restored, if that is known without decoding.
+    /// Whether it can be restored; `None` if only decoding can tell.
     pub(crate) is_restorable: Option<bool>,
-    /// Whether anything is there that it could be restored from; only `false` is sure before decoding.
+    /// Whether any record is there. Only `false` is certain before decoding.
     pub(crate) has_records: bool,
-    /// All of it stands in annexes of something else, which is no damage there.
+    /// All its records are in annexes of another object, where they are no damage.
     pub(crate) is_in_annexes: bool,
 }
 
-/// Encodings of one form that were found.
+/// Found encodings of a form.
 pub(crate) trait Found: Send + Sync {
-    /// The form's number.
+    /// Number of the form.
     fn kind(&self) -> params::Form;
-    /// All of them.
+    /// All found encodings.
     fn candidates(&self) -> Vec<Candidate>;
-    /// Number `nth` of them, to be restored.
+    /// Encoding number `nth`, to restore from.
     fn encoded(&self, nth: usize) -> Encoded<'_>;
-    /// Checks every byte of number `nth`.
+    /// Checks every byte of encoding number `nth`.
     fn examine(&self, nth: usize, context: &Context<'_>) -> Examination;
-    /// Makes anew what is not intact of number `nth`, of which `found` tells; returns where that stands.
+    /// Rewrites the damaged and missing files of encoding number `nth` according to `found`; returns their paths.
     fn repair(&self, nth: usize, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>>;
-    /// The signatures that stand in the input, none of them checked.
+    /// Signatures in the input, all of them unchecked.
     fn signatures(&self) -> &Signatures;
-    /// What belongs to none of them.
+    /// Parts of the input that belong to no found encoding.
     fn leftovers(&self) -> &Leftovers;
 
-    /// Of how many shards of an encoding there is a file, where shards are files.
+    /// Number of shards of an encoding that have a file; `None` if shards are no files.
     fn given(&self, _nth: usize) -> Option<usize> {
         None
     }
 
-    /// The files that claim to be shards of number `nth`, where shards are files.
+    /// Files that claim to be shards of encoding number `nth`; none if shards are no files.
     fn files(&self, _nth: usize) -> Vec<PathBuf> {
         Vec::new()
     }

@@ -1,7 +1,7 @@
-//! The forms that an encoding takes, and what all of them come down to: an [`Encoded`], which has groups of sets in order and
-//! a way to load the shards of any set into a decoder, which checks them there.
+//! The forms of encodings, and their common view: an [`Encoded`], which has groups of sets in order, and loads the
+//! shards of any set into a decoder, which checks them there.
 //!
-//! Detection, restoring and verifying walk over one list, `FORMS`. A new form adds its file, its line there, its
+//! Detection, restoring and verifying all use the list `FORMS`. A new form adds its file, its line in the list, its
 //! writer, its part of the specification and its number in `fec_core::params`.
 
 pub(crate) mod annexes;

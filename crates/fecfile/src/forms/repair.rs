@@ -1,5 +1,5 @@
-//! What repairing shares, whatever the form: originals from the shards that are left, and files that take the place of
-//! what is damaged or missing.
+//! Repair code that all forms share: originals from the remaining shards, and new files that replace damaged or missing
+//! ones.
 
 use super::encode_job::SetSource;
 use super::encoded::Records;
@@ -21,21 +21,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A repair that was asked for.
+/// A requested repair.
 pub(crate) struct RepairJob<'a> {
-    /// Where what is made anew goes; in place if it is not given.
+    /// Destination of new files; `None`: in place.
     pub(crate) out: Option<&'a Path>,
     pub(crate) policy: Policy,
-    /// Nothing is written.
+    /// A dry run writes nothing.
     pub(crate) dry_run: bool,
     pub(crate) decode: &'a DecodeSet<'a>,
-    /// The payload, if `decode` takes the sets from it and not from the shards that are left.
+    /// The payload, if `decode` takes the sets from it instead of from remaining shards.
     pub(crate) payload: Option<&'a dyn Payload>,
     pub(crate) context: &'a Context<'a>,
 }
 
 impl<'a> RepairJob<'a> {
-    /// Refuses sets that do not fit the memory allowed: twice, where a set is decoded and encoded again.
+    /// Refuses sets that need more memory than allowed. A set that is decoded and encoded again needs its memory twice.
     ///
     /// # Errors
     /// [`SetMemory`](ErrorKind::SetMemory).
@@ -48,17 +48,17 @@ impl<'a> RepairJob<'a> {
         Ok(())
     }
 
-    /// The context of the encoder, which leaves half of the memory to decoders, if there are any.
+    /// The context of the encoder. Half of the memory is left to decoders, if there are any.
     pub(crate) fn of_encoder(&self) -> Context<'a> {
         let settings = self.context.settings;
         let max_memory = if self.payload.is_some() { settings.max_memory } else { settings.max_memory / 2 };
         Context { settings: Settings { max_memory, ..settings }, ..*self.context }
     }
 
-    /// Fails, before anything takes its place, when what was encoded has another root than `wanted`.
+    /// Fails if the encoded shards have another root than `wanted`, before any new file gets its name.
     ///
     /// # Errors
-    /// [`OtherRoot`](ErrorKind::OtherRoot); of a payload, [`Changed`](ErrorKind::Changed).
+    /// [`OtherRoot`](ErrorKind::OtherRoot); [`Changed`](ErrorKind::Changed) if the sets come from a payload.
     pub(crate) fn check_root(&self, root: Digest, wanted: Digest) -> Result<()> {
         match self.payload {
             Some(payload) => {
@@ -71,11 +71,11 @@ impl<'a> RepairJob<'a> {
     }
 }
 
-/// Decodes a set of a group into rows of its originals; returns its bytes of payload.
+/// Decodes a set of a group into rows of originals; returns its bytes of payload.
 pub(crate) type DecodeSet<'a> =
     dyn Fn(&dyn Records, &GroupEntry, u32, &mut ShardBuf, Threads) -> Result<u64> + Sync + 'a;
 
-/// The sets of a group, decoded from the shards that are left.
+/// The sets of a group, decoded from remaining shards.
 pub(crate) struct DecodedSets<'a> {
     pub(crate) records: &'a dyn Records,
     pub(crate) group: GroupEntry,
@@ -88,25 +88,25 @@ impl SetSource for DecodedSets<'_> {
     }
 }
 
-/// A file that is made anew.
+/// A file to be rewritten.
 pub(crate) struct NewFile {
     pub(crate) path: PathBuf,
-    /// Whether something may stand there that goes away.
+    /// Whether an existing file may be replaced.
     pub(crate) replaces: bool,
-    /// What was there, with its annexes: they are kept.
+    /// The old file, whose annexes are kept.
     pub(crate) old: Option<Arc<dyn ReadAt>>,
 }
 
-/// Files on their way to their names.
+/// Temporary files that get their names on commit.
 pub(crate) struct NewFiles(Vec<FileOut>);
 
 impl NewFiles {
-    /// Starts all of them.
+    /// Starts all files.
     ///
     /// # Errors
-    /// When one exists and may not be replaced, or cannot be made.
+    /// When a file exists and may not be replaced, or cannot be created.
     pub(crate) fn create(files: &[NewFile], sync: bool) -> Result<NewFiles> {
-        // A shard that was gone is readable for those who may read the others, which lie in the same folder.
+        // A rewritten missing shard is readable for those who may read the other shards in its folder.
         let gone = files.iter().find(|file| file.old.is_none()).map(|file| parent(&file.path));
         let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
         let others = gone.into_iter().flat_map(|folder| {
@@ -120,8 +120,8 @@ impl NewFiles {
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 
-    /// Puts the annexes of what was there behind each file, all of which has `len` bytes by now; and those of `signatures`
-    /// that it did not have: they may be of a root that others have lost.
+    /// Appends the annexes of the old file to each new file, which has `len` bytes so far. Those of `signatures` that
+    /// the old file lacked follow, because other files may have lost them.
     ///
     /// # Errors
     /// Those of the files.
@@ -134,7 +134,8 @@ impl NewFiles {
                 let fail = |e| Error::io("read", file.path.as_path(), e);
                 let old_end = old.size().map_err(fail)?;
                 let (from, found) = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
-                // Where the end is lost, copies of the meta stand there that are written anew between the records.
+                // If the end of a container is lost, its last bytes are copies of the meta, which are rewritten between
+                // the records.
                 let from = annexes::behind_copies(old.as_ref(), from, old_end).map_err(fail)?;
                 own = found;
                 for at in (from..old_end).step_by(PIECE as usize) {
@@ -168,7 +169,7 @@ impl NewObjects for NewFiles {
         self.0[object].read_back(0, offset, out)
     }
 
-    /// Each by itself: after an interruption the others are repaired by doing it again.
+    /// Commits each file alone: after an interruption a second repair does the others.
     fn commit(self: Box<Self>) -> Result<()> {
         self.0.into_iter().try_for_each(|file| NewObjects::commit(Box::new(file)))
     }

@@ -1,4 +1,4 @@
-//! How calls on stores are made: how long one may take, how often it is repeated, how fast bytes may go, and how it is stopped.
+//! Limits of calls on stores: time, attempts, rate, and a way to stop them.
 
 use super::error::StoreError;
 use fec_core::executor::lock;
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// Attempts of a call that may end because nothing was heard: each has taken as long as it may.
+/// Attempts of a call that may end in silence. Each of them takes the whole timeout.
 const SILENCES: u32 = 3;
-/// How long a pause takes to notice that it is to end.
+/// Longest time that a stopped pause goes on.
 const NOTICE: Duration = Duration::from_millis(10);
 
-/// What calls are held to.
+/// Limits of calls.
 #[derive(Clone, Debug)]
 pub struct CallOptions {
-    /// A request ends when nothing comes or goes for so long.
+    /// A request ends after this time without a byte in either direction.
     pub timeout: Duration,
-    /// So many times a request is repeated that failed for a reason that may pass.
+    /// How often a request is repeated after a transient failure.
     pub retries: u32,
-    /// Most bytes a second, up and down together; `None`: as fast as it goes.
+    /// Most bytes a second, up and down together; `None`: no limit.
     pub rate: Option<u64>,
 }
 
@@ -32,10 +32,10 @@ impl Default for CallOptions {
     }
 }
 
-/// Stops calls, from any thread. Clones are the same.
+/// Stops calls, from any thread. Clones share one state.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    /// Its own flag is the last one; those before it stop it as well.
+    /// The last flag is its own; the flags before it belong to its parents and stop it as well.
     flags: Vec<Arc<AtomicBool>>,
 }
 
@@ -46,38 +46,38 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Stops all calls that have this one, or one that was made of it.
+    /// Stops all calls that hold it or a [`child`](Cancel::child) of it.
     pub fn cancel(&self) {
         if let Some(own) = self.flags.last() {
             own.store(true, Ordering::Relaxed);
         }
     }
 
-    /// One that stops with this one, and by itself.
+    /// A cancel that this one stops, and that can also be stopped alone.
     pub fn child(&self) -> Cancel {
         Cancel { flags: self.flags.iter().cloned().chain([Arc::default()]).collect() }
     }
 
-    /// Whether it was stopped, or the process is to end.
+    /// Whether it was stopped or the process is about to end.
     pub fn is_cancelled(&self) -> bool {
         self.flags.iter().any(|flag| flag.load(Ordering::Relaxed)) || crate::interrupt::interrupted()
     }
 }
 
-/// One call, or several that belong together.
+/// A call, or several that belong together.
 pub struct Call<'a> {
-    /// What it is held to.
+    /// Its limits.
     pub options: &'a CallOptions,
-    /// Stops it.
+    /// Stops the call.
     pub cancel: &'a Cancel,
-    /// Shared by all calls: the rate is theirs together.
+    /// All calls of an operation share it, and with it the rate.
     pub pace: &'a Pace,
-    /// Permissions of what is put where objects are files, less those that the process withholds.
+    /// Permissions of new objects that are files, less those that the process's umask withholds.
     pub permissions: u32,
 }
 
 impl Call<'_> {
-    /// Does what may fail, and repeats it after a pause that grows, with jitter, while that may help.
+    /// Runs `attempt`, and repeats it while that may help. The pauses between attempts grow and have jitter.
     ///
     /// # Errors
     /// The last one.
@@ -102,16 +102,16 @@ impl Call<'_> {
         Err(StoreError::Cancelled)
     }
 
-    /// Waits before attempt number `tries`, from 1 on, is made again: longer each time, up to a bound, and with jitter. Tells whether
-    /// it did, and was not stopped.
+    /// Waits before repetition number `tries`, which counts from 1. The pause doubles each time, up to a bound, and has
+    /// jitter. False if the pause was stopped.
     pub fn pause_before(&self, tries: u32) -> bool {
         let doublings = tries.saturating_sub(1).min(LONGEST_PAUSE.as_millis().ilog2());
         let pause = (FIRST_PAUSE * 2u32.pow(doublings)).min(LONGEST_PAUSE);
-        // Between a half and the whole: many that failed at once do not come back at once.
+        // The jitter spreads calls that failed at the same moment.
         self.pause(pause.mul_f64(0.5 + 0.5 * self.pace.random()))
     }
 
-    /// Waits; tells whether it did, and was not stopped.
+    /// Waits for this time; false if the pause was stopped.
     pub fn pause(&self, length: Duration) -> bool {
         let end = Instant::now() + length;
         loop {
@@ -126,7 +126,7 @@ impl Call<'_> {
         }
     }
 
-    /// Waits until so many bytes may go, and counts them.
+    /// Waits until the rate allows these bytes, and counts them.
     ///
     /// # Errors
     /// [`StoreError::Cancelled`].
@@ -137,10 +137,10 @@ impl Call<'_> {
     }
 }
 
-/// What all calls of an operation share.
+/// State that all calls of an operation share: rate, count of bytes, jitter.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// When the bytes that were taken until now will have gone.
+    /// The moment at which all bytes taken up to now have passed at the rate.
     gone_at: Mutex<Option<Instant>>,
     bytes: AtomicU64,
     seed: AtomicU64,
@@ -152,7 +152,7 @@ impl Pace {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How long bytes have to wait at `rate` bytes a second.
+    /// The time that these bytes have to wait at `rate` bytes a second.
     fn take(&self, bytes: u64, rate: u64) -> Duration {
         let now = Instant::now();
         let mut gone_at = lock(&self.gone_at);
@@ -161,7 +161,7 @@ impl Pace {
         start - now
     }
 
-    /// Between 0 and 1. It only spreads pauses: nobody minds who foresees it.
+    /// A number between 0 and 1. It only spreads pauses, so it may be predictable.
     fn random(&self) -> f64 {
         let mut x = self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         x ^= u64::from(std::process::id()) << 17;

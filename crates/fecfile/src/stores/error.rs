@@ -1,4 +1,4 @@
-//! Why calls on stores fail, and what that means for an operation.
+//! Errors of calls on stores, and their meaning for an operation.
 
 use super::placement::Crowded;
 use crate::error::Class;
@@ -11,37 +11,37 @@ pub enum StoreError {
     /// There is no such object, bucket or folder.
     #[error("it is not there")]
     NotFound,
-    /// The place itself is not there: no such bucket, a disk that is not mounted.
+    /// The place itself is missing: no such bucket, or a disk that is not mounted.
     #[error("the place is not there")]
     Absent,
-    /// What the user wrote of the place cannot be.
+    /// The user's description of the place is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The store does not let us.
+    /// The store refuses access.
     #[error("not allowed: {0}")]
     Denied(String),
-    /// It does not answer, or says that it cannot now: trying again may help.
+    /// The store does not answer, or cannot serve now. Another attempt may help.
     #[error("{0}")]
     Unavailable(String),
-    /// It said nothing for as long as it may: trying again may help, but takes as long.
+    /// The store was silent for the whole timeout. Another attempt may help, but may take as long.
     #[error("{0}")]
     Silent(String),
-    /// It answered with other bytes than it was asked for.
+    /// The store answered with other bytes than requested.
     #[error("it answered with other bytes than it was asked for: {0}")]
     WrongRange(String),
-    /// It cannot do this.
+    /// The store cannot do this.
     #[error("this place cannot {0}")]
     Unsupported(&'static str),
-    /// It has failed so often that it is not asked any more.
+    /// The store failed so often that no more requests go to it.
     #[error("it does not answer, and is not asked any more")]
     GivenUp,
-    /// The caller has stopped it.
+    /// The caller has stopped the operation.
     #[error("stopped")]
     Cancelled,
-    /// Whoever takes the bytes has failed.
+    /// The receiver of the bytes failed.
     #[error("{0}")]
     Sink(String),
-    /// Anything else: trying again does not help.
+    /// Any other failure; another attempt does not help.
     #[error("{0}")]
     Failed(String),
 }
@@ -52,12 +52,12 @@ impl StoreError {
         matches!(self, StoreError::Unavailable(_) | StoreError::Silent(_) | StoreError::WrongRange(_))
     }
 
-    /// Whether the object may be there all the same: the place did not say that it is not.
+    /// Whether the object may still exist, because the place did not deny it.
     pub fn leaves_open(&self) -> bool {
         !matches!(self, StoreError::NotFound | StoreError::Cancelled)
     }
 
-    /// Whether it speaks of the place, and not of one object or of the caller.
+    /// Whether the error concerns the whole place, not a single object or the caller.
     pub fn is_of_place(&self) -> bool {
         matches!(
             self,
@@ -70,8 +70,8 @@ impl StoreError {
     }
 }
 
-/// Notes why a place does not give something, or not all. That it is not asked any more, and that something else is not there,
-/// says less than what was wrong before; that the caller has stopped it, nothing.
+/// Notes why a place does not give an object, or not all of it. The first real cause stays: "given up" and "not found"
+/// do not replace it, and cancellation is not noted.
 pub(super) fn note(failures: &mut BTreeMap<usize, StoreError>, place: usize, why: StoreError) {
     match why {
         StoreError::Cancelled => {}
@@ -80,7 +80,7 @@ pub(super) fn note(failures: &mut BTreeMap<usize, StoreError>, place: usize, why
     }
 }
 
-/// Why shards cannot be sent to stores, or be had from them.
+/// Errors of sending shards to stores and of getting them back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoresError {
@@ -90,13 +90,13 @@ pub enum StoresError {
     /// A domain would hold more shards than may be lost.
     #[error("{0}")]
     Crowded(Crowded),
-    /// A place that is only for reading.
+    /// The place is only for reading.
     #[error("this place is only for reading")]
     ReadOnly,
-    /// No place.
+    /// No place is named.
     #[error("no place is named")]
     NoPlace,
-    /// The same place twice.
+    /// A place is named twice.
     #[error("this place is named twice")]
     Twice,
     /// Too few shards arrived: nothing can be promised.
@@ -108,12 +108,12 @@ pub enum StoresError {
         landed: u32,
         /// Shards of a set.
         n: u32,
-        /// So many have to arrive.
+        /// Shards that have to arrive.
         needed: u32,
-        /// What went wrong, place by place.
+        /// The cause at each place.
         causes: Vec<String>,
     },
-    /// The manifest arrived nowhere: nobody would find the segments.
+    /// The manifest arrived nowhere, so nobody could find the segments.
     #[error("the manifest arrived nowhere{}", Causes(.0))]
     NoManifestLanded(Vec<String>),
     /// A place that a manifest cannot name.
@@ -124,9 +124,9 @@ pub enum StoresError {
     /// More segments than a manifest has room for.
     #[error("{segments} segments or more, and the manifest has room for {most}")]
     ManySegments {
-        /// So many, at least.
+        /// Segments, at least.
         segments: u64,
-        /// So many at most.
+        /// Most segments.
         most: u64,
     },
     /// More places than a manifest names.
@@ -137,7 +137,7 @@ pub enum StoresError {
     NotFound {
         /// Places that were asked.
         places: usize,
-        /// What went wrong at some of them.
+        /// The causes at those that failed.
         causes: Vec<String>,
     },
     /// Too few shards of a segment can be had.
@@ -145,26 +145,26 @@ pub enum StoresError {
     FewLeft {
         /// The segment.
         segment: u32,
-        /// Shards that were found intact, or as far as is known.
+        /// Shards that were found, intact as far as known.
         there: u32,
-        /// So many restore it.
+        /// Shards that restore it.
         k: u32,
-        /// What went wrong, place by place.
+        /// The cause at each place.
         causes: Vec<String>,
     },
     /// The root binds a manifest that breaks a rule.
     #[error("{0}")]
     Manifest(FormatError),
-    /// A segment that is not of the payload that the manifest says.
+    /// A segment differs from the manifest's description.
     #[error("segment {0} is not what the manifest says")]
     OtherSegment(u32),
-    /// The caller has stopped it.
+    /// The caller has stopped the operation.
     #[error("stopped")]
     Stopped,
 }
 
 impl StoresError {
-    /// What it means for the caller.
+    /// Its class for the caller.
     pub fn class(&self) -> Class {
         match self {
             StoresError::Store(StoreError::Unsupported(_) | StoreError::Invalid(_)) => Class::Usage,
@@ -179,7 +179,7 @@ impl StoresError {
             | StoresError::Unrecordable
             | StoresError::ManySegments { .. }
             | StoresError::ManyPlaces(_) => Class::Usage,
-            // What does not answer may have it.
+            // A place that does not answer may still have it.
             StoresError::NotFound { causes, .. } | StoresError::FewLeft { causes, .. } => {
                 if causes.is_empty() { Class::Lost } else { Class::Io }
             }

@@ -1,9 +1,9 @@
-//! Shard files of a segment, from whoever is fastest, into a temporary folder: one more than is needed at once, and others in place
-//! of those that are late or damaged.
+//! Fetches shard files of a segment from the fastest places into a temporary folder. At first one more shard comes than
+//! is needed. Others replace those that are late or damaged.
 //!
-//! Each place is asked once what it has. An object is given up after so many failures, and when it came twice and was not what
-//! it has to be; what came of it before it was left is not fetched again. So the bytes of a segment are bounded: each object comes
-//! once, one that is damaged twice at most.
+//! Each place is asked once for its list. An object is given up after a bounded number of failures, and after it came
+//! damaged twice. Bytes that came before a transfer was left are kept. The bytes of a segment are therefore bounded:
+//! each object comes once, a damaged object at most twice.
 
 use super::call::Cancel;
 use super::error::{StoreError, note};
@@ -23,36 +23,36 @@ use std::time::{Duration, Instant};
 
 /// Objects that come at the same time.
 const TOGETHER: usize = 64;
-/// How often it is looked whether one is late.
+/// Interval of the search for late transfers.
 const TICK: Duration = Duration::from_millis(20);
-/// An object that came so often and was damaged each time is given up.
+/// An object that came damaged this often is given up.
 const DAMAGED: u32 = 2;
 
-/// One more shard may come for so many that are needed, because others are late,
+/// Replacements of late shards are bounded: a spare shard for each this many needed ones,
 const HEDGE_EACH: u64 = 4;
-/// and so many at least.
+/// and at least this many.
 const HEDGES: u64 = 2;
 
-/// An object's place in the set, and where it stands: shard and place.
+/// Identifies an object: shard and place.
 pub(super) type Key = (u32, usize);
 
-/// An object that is not under way, and what became of it until now.
+/// An object, and the history of its transfers.
 #[derive(Debug, Default)]
 pub(super) struct Object {
     size: u64,
-    /// How often fetching it failed.
+    /// How often a transfer of it failed.
     failures: u32,
-    /// How often it came and was not what it has to be.
+    /// How often it came damaged.
     damaged: u32,
-    /// Bytes of it that came before it was left.
+    /// Bytes that came before its transfer was left.
     bytes: u64,
-    /// Another was begun in its place.
+    /// Another transfer was begun in its place.
     pub(super) is_late: bool,
-    /// It cannot be had.
+    /// It is given up.
     is_out: bool,
 }
 
-/// The shard files of a segment: which there are, and which have come.
+/// The shard files of a segment: those known, and those that came.
 pub(super) struct Fetch<'a> {
     pub(super) places: &'a Places,
     pub(super) encoding: &'a Encoding,
@@ -62,40 +62,40 @@ pub(super) struct Fetch<'a> {
     pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
     pub(super) came: BTreeMap<u32, usize>,
-    /// How many came, those that are damaged too.
+    /// Shards that came, damaged ones included.
     arrivals: u64,
-    /// How long they took, in order.
+    /// Durations of their transfers, sorted.
     pub(super) times: Vec<Duration>,
-    /// Places whose shards were not what they had to be.
+    /// Places that gave damaged shards.
     pub(super) liars: BTreeSet<usize>,
-    /// Places that were asked, and of which nothing came while others gave.
+    /// Places that gave nothing while others did.
     pub(super) mute: BTreeSet<usize>,
     is_damaged: bool,
-    /// Places that have told what they have, or failed; and those of which each shard was asked for by its key.
+    /// Places whose list came or failed, and places that were asked for each shard by its key.
     located: BTreeSet<usize>,
     by_key: BTreeSet<usize>,
     failures: BTreeMap<usize, StoreError>,
-    /// Why places do not tell whether they have more.
+    /// Why places do not tell whether they have more shards.
     unsure: BTreeMap<usize, StoreError>,
-    /// Why what comes cannot be kept here.
+    /// Why bytes cannot be stored in the folder.
     sink_failed: Option<StoreError>,
-    /// Bytes that may be fetched besides because others are late.
+    /// Bytes that may still be fetched twice because transfers are late.
     pub(super) spare: u64,
 }
 
-/// What threads tell.
+/// Messages of the threads.
 pub(super) enum Told {
     Located(Located),
     Came(Key, Came),
 }
 
-/// What is under way.
+/// Transfers and questions under way.
 #[derive(Default)]
 pub(super) struct Running {
     pub(super) active: BTreeMap<Key, Active>,
-    /// Those that were told to stop, and have not yet.
+    /// Transfers that were told to stop and have not stopped yet.
     leaving: BTreeMap<Key, Active>,
-    /// Transfers that go on although others were begun in their place.
+    /// Late transfers that go on beside their replacements.
     pub(super) extra: usize,
     /// Places that are being asked.
     asking: usize,
@@ -103,7 +103,7 @@ pub(super) struct Running {
 }
 
 impl<'a> Fetch<'a> {
-    /// Nothing yet, into a folder in `spool`.
+    /// Begins with an empty folder in `spool`.
     pub(super) fn new(
         places: &'a Places,
         encoding: &'a Encoding,
@@ -144,22 +144,22 @@ impl<'a> Fetch<'a> {
         self.came.values().copied()
     }
 
-    /// How many are there, but for those that are known to be damaged.
+    /// Shards in the folder, without those known to be damaged.
     pub(super) fn count(&self) -> usize {
         self.came.len()
     }
 
-    /// How many have come at all.
+    /// Shards that came, damaged ones included.
     pub(super) fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// What went wrong, place by place.
+    /// The cause at each place.
     pub(super) fn causes(&self) -> Vec<String> {
         self.told(&self.failures)
     }
 
-    /// The same, where too little came: also why places do not tell whether they have more.
+    /// The causes when too little came: also why places do not tell whether they have more.
     pub(super) fn causes_of_few(&self) -> Vec<String> {
         let mut causes = self.unsure.clone();
         causes.extend(self.failures.iter().map(|(place, why)| (*place, why.clone())));
@@ -173,12 +173,13 @@ impl<'a> Fetch<'a> {
         failures.chain(liars).collect()
     }
 
-    /// Whether there may be more than is known, at places that did not answer.
+    /// Whether places that did not answer may have more shards.
     pub(super) fn is_cut_off(&self) -> bool {
         self.failures.values().any(StoreError::leaves_open) || !self.unsure.is_empty()
     }
 
-    /// Notes that a shard is damaged. The file stays: what is intact in it may be of use. It does not count any more.
+    /// Notes that a shard is damaged: it does not count any more. The file stays, because its intact records may be of
+    /// use.
     pub(super) fn is_damaged(&mut self, index: u32) {
         if let Some(place) = self.came.remove(&index) {
             self.is_damaged = true;
@@ -190,19 +191,19 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Notes that all that came is damaged.
+    /// Notes that all shards that came are damaged.
     pub(super) fn are_damaged(&mut self) {
         let all: Vec<u32> = self.came.keys().copied().collect();
         all.into_iter().for_each(|index| self.is_damaged(index));
     }
 
-    /// Whether something came that is damaged, and may be of use.
+    /// Whether a damaged shard came, whose intact records may be of use.
     pub(super) fn has_damaged(&self) -> bool {
         self.is_damaged
     }
 
-    /// Fetches until so many are there; tells whether they are. It comes back before, too, when some came, and they may do together
-    /// with what is intact in damaged ones, and all others are late.
+    /// Fetches until `wanted` shards are there; tells whether they are. It also returns early, once new shards came,
+    /// all others are late, and the shards may suffice together with intact records of damaged ones.
     pub(super) fn until(&mut self, wanted: usize) -> std::result::Result<bool, StoreError> {
         if self.came.len() >= wanted {
             return Ok(true);
@@ -215,13 +216,13 @@ impl<'a> Fetch<'a> {
             self.run(wanted, &told, &crew, &mut running);
             all.cancel();
         });
-        // What came of those that were not waited for may be needed later.
+        // Bytes of abandoned transfers may be needed later.
         running.active.append(&mut running.leaving);
         told.try_iter().for_each(|told| self.take(told, &mut running));
         if self.places.cancel.is_cancelled() && self.came.len() < wanted {
             return Err(StoreError::Cancelled);
         }
-        // Another place would not help.
+        // The fault is in the local folder, so another place would not help.
         self.sink_failed.take().map_or(Ok(self.came.len() >= wanted), Err)
     }
 
@@ -245,10 +246,10 @@ impl<'a> Fetch<'a> {
                 return;
             }
             let lacking = wanted - self.came.len();
-            // At first some wait for what others have: the fastest to list need not be the fastest to give.
+            // At first transfers wait for other lists: the fastest place to list need not be the fastest to give.
             let is_soon = running.asking > 0
                 && running.first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
-            // One more than is needed, and one for each that is late.
+            // A spare transfer, and another for each late one.
             while running.active.len() < (lacking + 1).min(TOGETHER) + running.extra
                 && (!is_soon || self.objects.len() > 2 * lacking)
                 && let Some(key) = self.best(running)
@@ -275,21 +276,21 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Whether what is here may do, if what is intact in damaged ones is counted.
+    /// Whether the shards here may suffice together with intact records of damaged ones.
     fn may_do(&self, wanted: usize) -> bool {
         let damaged =
             self.objects.iter().filter(|(_, object)| object.damaged > 0).map(|((index, _), _)| *index);
         self.is_damaged && self.came.keys().copied().chain(damaged).collect::<BTreeSet<_>>().len() >= wanted
     }
 
-    /// Whether an object may be fetched now: nobody fetches its shard, and it is not there.
+    /// Whether an object may be fetched now: its shard is neither here nor under way.
     pub(super) fn is_open(&self, key: Key, running: &Running) -> bool {
         !self.came.contains_key(&key.0)
             && !running.active.keys().any(|(index, _)| *index == key.0)
             && !running.leaving.contains_key(&key)
     }
 
-    /// Asks those for each shard by its key whose lists do not name enough; tells whether any were asked.
+    /// Asks each place once for its unlisted shards by their keys; tells whether any place was asked.
     fn ask_by_key<'scope>(&mut self, crew: &Crew<'scope, '_>, running: &mut Running) -> bool
     where
         'a: 'scope,
@@ -310,8 +311,8 @@ impl<'a> Fetch<'a> {
         running.asking > 0
     }
 
-    /// When nothing else is left, fetches some of those that came and were damaged once more: what is wrong with them may be the
-    /// way. Tells whether there are any.
+    /// As a last resort fetches damaged shards once more, because the way here may have damaged them. Tells whether
+    /// there are any.
     fn again<'scope>(&mut self, lacking: usize, crew: &Crew<'scope, '_>, running: &mut Running) -> bool
     where
         'a: 'scope,
@@ -326,13 +327,13 @@ impl<'a> Fetch<'a> {
         !running.active.is_empty()
     }
 
-    /// Notes what a thread tells.
+    /// Notes a thread's message.
     fn take(&mut self, told: Told, running: &mut Running) {
         match told {
             Told::Located(Located { place, by_list, found, failed, unsure }) => {
                 running.asking = running.asking.saturating_sub(1);
                 if !by_list && !found.is_empty() && self.failures.get(&place) == Some(&StoreError::Absent) {
-                    // Whatever its list says.
+                    // Objects are there, although the list said that the place is not.
                     self.failures.remove(&place);
                 }
                 for Candidate { index, place, size } in found {
@@ -360,7 +361,7 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Notes how fetching a shard file ended.
+    /// Notes how a transfer ended.
     fn note_came(&mut self, (index, at): Key, came: Came) {
         let place = self.places.get(at);
         let object = self.objects.entry((index, at)).or_default();
@@ -369,7 +370,7 @@ impl<'a> Fetch<'a> {
             Ok(()) => {
                 object.bytes = 0;
                 place.note(None);
-                // The rest of one that was left before says little of how long one takes.
+                // The rest of an abandoned transfer says little about the place's speed.
                 if came.moved * 2 >= self.encoding.layout().file_len {
                     place.note_speed(came.moved, came.time);
                     self.times.push(came.time);
@@ -389,7 +390,7 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Notes why a place does not give something, or why it cannot be kept here.
+    /// Notes why a place does not give an object, or why the folder cannot take it.
     fn note_failure(&mut self, place: usize, error: StoreError) {
         match error {
             StoreError::Sink(_) => self.sink_failed = Some(error),
@@ -397,7 +398,8 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// How much speaks against an object, least first: places that lie, or are down, and objects of another size come last.
+    /// Rates the doubts about an object; the least comes first. Places that lied or are down, and objects of another
+    /// size, come last.
     pub(super) fn doubts(&self, (_, place): Key, object: &Object) -> u32 {
         let at = self.places.get(place);
         u32::from(object.size != self.encoding.layout().file_len)
@@ -409,7 +411,7 @@ impl<'a> Fetch<'a> {
             + object.failures
     }
 
-    /// Objects that were not tried in vain, and may be fetched now.
+    /// Objects that may be fetched now and were not tried in vain.
     pub(super) fn open<'b>(&'b self, running: &'b Running) -> impl Iterator<Item = (Key, &'b Object)> {
         let is_open = |(key, object): &(&Key, &Object)| {
             object.damaged == 0 && !object.is_out && self.is_open(**key, running)
@@ -423,7 +425,7 @@ impl Running {
         self.active.is_empty() && self.leaving.is_empty() && self.asking == 0
     }
 
-    /// Has a transfer stop: what came of it stays.
+    /// Stops a transfer; its bytes stay.
     pub(super) fn leave(&mut self, key: Key) {
         if let Some(active) = self.active.remove(&key) {
             self.extra -= usize::from(active.is_late);
@@ -433,7 +435,7 @@ impl Running {
     }
 }
 
-/// Those who do the work.
+/// Starts the threads that do the work.
 struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     telling: Sender<Told>,
@@ -445,7 +447,7 @@ impl<'scope> Crew<'scope, '_> {
         let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
         let (root, n) = (fetch.encoding.root, fetch.encoding.geometry.shape().code.n() as u32);
         spawn_or_do(self.scope, move || {
-            // Nobody waits for it any more if it cannot be told.
+            // A failed send means that the receiver is gone.
             let _ = telling.send(Told::Located(locate(places, place, &root, n, &all)));
         });
     }

@@ -1,4 +1,4 @@
-//! What stands where: the manifest of a root, and the shards of a segment.
+//! Finds the manifest of a root, and the shards of a segment.
 
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
@@ -18,24 +18,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long other places are waited for, compared with the one that answered first, when what came does not suffice.
+/// Other places are waited for this many times as long as the first answer took.
 const PATIENCE: u32 = 10;
-/// That is at least so long.
+/// Shortest wait for other places.
 const LEAST_PATIENCE: Duration = Duration::from_millis(300);
 /// Objects that are asked for by their keys at the same time.
 const HEADS: usize = 16;
-/// After so many that failed, and not because they are not there or not allowed, the others are not asked for.
+/// After this many failures the other shards are not asked for. "Not found" and "denied" are no failures here.
 const HEADS_FAILED: usize = 3;
-/// Shards that are asked for first where only the root is known, and nobody lists it.
+/// Shards that are asked for first when only the root is known and no list names it.
 const FIRST: u32 = 32;
-/// No set has more shards than these.
+/// Most shards of a set.
 const MOST: u32 = 256;
 
 /// A manifest that was found.
 #[derive(Debug)]
 pub(super) struct FoundManifest {
     pub(super) manifest: Manifest,
-    /// Its root is that of a segment, and no manifest is there.
+    /// The root is a segment's, and there is no manifest.
     pub(super) is_bare: bool,
     /// The places that have it.
     pub(super) places: Vec<usize>,
@@ -51,8 +51,8 @@ pub(super) struct Candidate {
     pub(super) size: u64,
 }
 
-/// Looks for the manifest with this root at all places at once, and takes the first one that is right. With `all` it waits for
-/// the others, to know who has it.
+/// Looks for the manifest with this root at all places at once, and takes the first intact copy. With `all` it waits
+/// for the other places, to know which of them have it.
 pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<FoundManifest> {
     let start = Instant::now();
     let cancel = places.cancel.child();
@@ -70,7 +70,7 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
             }
         }
         Ok(Some(Err(error))) => {
-            // Whoever made the root made this.
+            // The root binds this manifest, so its maker made it wrong.
             lock(&untrue).get_or_insert(error);
             cancel.cancel();
         }
@@ -94,8 +94,7 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     if places.cancel.is_cancelled() {
         return Err(Error::new("read", StoresError::Stopped));
     }
-    // A line for each place. What it said last tells most, lists more than single objects; that it is not asked any more tells
-    // nothing.
+    // A line for each place. Its last cause tells most: lists say more than single objects. "Given up" tells nothing.
     causes.retain(|(_, why)| why.leaves_open());
     causes.reverse();
     causes.sort_by_key(|(place, why)| (*place, *why == StoreError::GivenUp));
@@ -105,8 +104,8 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     Err(Error::new("read", not_found))
 }
 
-/// The manifest as a place has it; one with this root that breaks a rule is an error of whoever made it. What has another root
-/// is as good as nothing.
+/// The manifest as a place has it. A manifest with this root that breaks a rule is its maker's error. A manifest with
+/// another root counts as absent.
 #[allow(clippy::type_complexity, reason = "three outcomes: nothing, a manifest, one that breaks a rule")]
 fn manifest_at(
     places: &Places,
@@ -140,7 +139,8 @@ fn manifest_at(
     })
 }
 
-/// The root of a segment itself: its shards are there, and nothing else is needed. `causes` takes why places do not tell.
+/// Treats the root as that of a single segment: its shards suffice without a manifest. `causes` takes why places do not
+/// tell.
 fn bare(
     places: &Places,
     root: &Digest,
@@ -171,7 +171,7 @@ fn bare(
         let shape = encoding.geometry.shape();
         let mut meta = Meta::default();
         if shape.is_sealed() && encoding.meta_len > 0 {
-            // What opens it stands there: without it, it would pass for something that others sealed.
+            // The seal is in the meta. Without it this payload would pass for something that others sealed.
             let start = encoding.layout().head_meta;
             let found = get(start..start + u64::from(encoding.meta_len));
             let found = found.filter(|bytes| shape.hash.digest(bytes) == encoding.meta_hash);
@@ -191,8 +191,8 @@ fn bare(
     None
 }
 
-/// Shard files of the segment with this root, of which nothing else is known: those that lists name, or else the first that are
-/// under their keys.
+/// Shard files of the segment with this root when nothing else about it is known: those that lists name, or else the
+/// first that are found under their keys.
 fn any_of_segment(places: &Places, root: &Digest, causes: &mut Vec<(usize, StoreError)>) -> Vec<Candidate> {
     let mut located = Vec::new();
     let search = Search { root, n: MOST, enough: 0, home: &BTreeMap::new(), is_hasty: false };
@@ -213,21 +213,23 @@ fn any_of_segment(places: &Places, root: &Digest, causes: &mut Vec<(usize, Store
     located
 }
 
-/// What a place has of a segment, as far as it tells.
+/// Shards of a segment at a place.
 #[derive(Debug, Default)]
 pub(super) struct Located {
     pub(super) place: usize,
-    /// By a list, which may not have all; else each shard was asked for by its key, or the place did not answer.
+    /// The place gave a list, which may be incomplete. Otherwise each shard was asked for by its key, or the place did
+    /// not answer.
     pub(super) by_list: bool,
     pub(super) found: Vec<Candidate>,
     /// Why the place does not tell what else it has.
     pub(super) failed: Option<StoreError>,
-    /// Why it is not known whether an object is there: keys that may not list are refused what is not there, and what is.
+    /// Why it is unknown whether an object is there: without the right to list, "denied" is also the answer for objects
+    /// that are not there.
     pub(super) unsure: Option<StoreError>,
 }
 
-/// Asks a place which shard files of a segment it has, by its list; where it has none that can be had, for each shard below
-/// `n` by its key.
+/// Asks a place for its list of a segment's shard files. If it gives no list, it is asked for each shard below `n` by
+/// its key.
 pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
     let listed =
         places.look(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
@@ -252,12 +254,12 @@ pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cance
         return failed(error);
     }
     let mut located = locate_by_key(places, place, root, &(0..n).collect::<Vec<_>>(), cancel);
-    // Nothing under any key, and a list that does not come: something is wrong there.
+    // Without any object and without a list, something is wrong at the place.
     let is_ill = !matches!(error, StoreError::Unsupported(_) | StoreError::Denied(_));
     if is_ill && located.found.is_empty() && located.unsure.is_none() {
         located.failed.get_or_insert_with(|| error.clone());
     }
-    // The list was asked for first, and what is said of it tells more.
+    // The list was asked for first, and its error tells more.
     let says_more = !matches!(error, StoreError::Unsupported(_));
     for told in [&mut located.failed, &mut located.unsure] {
         if says_more && told.as_ref().is_some_and(|why| *why != StoreError::Cancelled) {
@@ -273,8 +275,8 @@ fn answers(places: &Places, place: usize, root: &Digest, cancel: &Cancel) -> boo
     head.map_or_else(|error| !error.is_worth_retrying() && error != StoreError::Cancelled, |_| true)
 }
 
-/// Asks a place for these shards by their keys, some at a time. Lists may be denied, short or behind: what is under a key
-/// follows from the key.
+/// Asks a place for these shards by their keys, some at a time. Lists may be denied, short or behind; keys follow from
+/// root and index.
 pub(super) fn locate_by_key(
     places: &Places,
     place: usize,
@@ -309,30 +311,30 @@ pub(super) fn locate_by_key(
     located
 }
 
-/// What is looked for of a segment, and how.
+/// A search for shards of a segment.
 pub(super) struct Search<'a> {
     pub(super) root: &'a Digest,
     /// Shards below this number are looked for.
     pub(super) n: u32,
-    /// With so many different shards lists are believed; with fewer each place is asked for each shard by its key.
+    /// With this many different shards lists are believed. With fewer each place is asked for each shard by its key.
     pub(super) enough: usize,
-    /// Where shards belong: there they are asked for by their keys, if a list does not have them.
+    /// The home of each shard. Its home is asked for it by its key if no list names it.
     pub(super) home: &'a BTreeMap<u32, usize>,
-    /// Places that take much longer than the first one are not waited for.
+    /// Places that take much longer than the first are not waited for.
     pub(super) is_hasty: bool,
 }
 
-/// What places told when all of them were asked.
+/// Answers of all places.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Why some do not tell what they have.
+    /// Why some places do not tell their shards.
     pub(super) failed: Vec<(usize, StoreError)>,
-    /// Why some do not tell whether they have what was not found.
+    /// Why some places do not tell whether they have the shards that were not found.
     pub(super) unsure: Vec<(usize, StoreError)>,
-    /// All of them have told or failed.
+    /// All places have answered or failed.
     pub(super) is_complete: bool,
     found: BTreeSet<(u32, usize)>,
-    /// Those that answered with a list.
+    /// Places that answered with a list.
     listed: Vec<usize>,
 }
 
@@ -341,7 +343,7 @@ impl Told {
         let Located { place, by_list, found, failed, unsure } = located;
         self.listed.extend(by_list.then_some(place));
         if !by_list && !found.is_empty() {
-            // Whatever its list says.
+            // Objects are there, although the list said that the place is not.
             self.failed.retain(|(other, why)| *other != place || *why != StoreError::Absent);
         }
         for candidate in found {
@@ -353,7 +355,7 @@ impl Told {
         self.unsure.extend(unsure.map(|error| (place, error)));
     }
 
-    /// What lists did not name, by place: where it belongs, or if too little was found, at every place.
+    /// Shards that lists did not name, by place: each at its home, or if too few were found, at every place.
     fn unnamed(&self, search: &Search<'_>) -> Vec<(usize, Vec<u32>)> {
         let found: BTreeSet<u32> = self.found.iter().map(|(index, _)| *index).collect();
         let is_few = found.len() < search.enough;
@@ -367,7 +369,8 @@ impl Told {
     }
 }
 
-/// Asks all places, and hands on what they have as they tell it: by their lists, and by keys what these do not name.
+/// Asks all places and hands on their shards as they come: first by lists, then by keys for shards that lists do not
+/// name.
 pub(super) fn locate_all(places: &Places, search: &Search<'_>, mut on: impl FnMut(Candidate)) -> Told {
     let Search { root, n, .. } = *search;
     let mut told = Told::default();
@@ -382,8 +385,8 @@ pub(super) fn locate_all(places: &Places, search: &Search<'_>, mut on: impl FnMu
     told
 }
 
-/// Asks places at the same time; tells whether all of them have answered or failed: whoever is hasty does not wait for those that
-/// take much longer than the first one.
+/// Asks places at the same time; tells whether all of them have answered or failed. A hasty search does not wait for
+/// places that take much longer than the first.
 fn ask<T: Sync>(
     places: &Places,
     asked: &[T],
@@ -398,7 +401,7 @@ fn ask<T: Sync>(
         for one in asked {
             let (told, cancel, question) = (told.clone(), &cancel, &question);
             spawn_or_do(scope, move || {
-                // Nobody waits for it any more if it cannot be told.
+                // A failed send means that the receiver is gone.
                 let _ = told.send(question(one, cancel));
             });
         }
@@ -421,7 +424,7 @@ fn ask<T: Sync>(
     open == 0
 }
 
-/// How long to wait for places that have not told what they have, when the first one took `first`.
+/// Longest wait for answers when the first one took `first`.
 pub(super) fn patience(first: Duration) -> Duration {
     (first * PATIENCE).max(LEAST_PATIENCE)
 }

@@ -16,21 +16,21 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Bytes that are copied at a time.
+/// Bytes copied at a time.
 const PIECE: usize = 1 << 20;
-/// How deep folders are listed.
+/// Depth to which folders are listed.
 const DEPTH: usize = 8;
-/// So many names are read of a list: beyond that it is faster to ask for what is wanted.
+/// Most names read for a list. Beyond that it is faster to ask for single keys.
 const MAX_NAMES: usize = 100_000;
 
-/// A folder of this machine. It is made when something is put into it.
+/// A folder of this machine. The first put creates it.
 #[derive(Debug)]
 pub struct FolderStore {
     name: String,
     path: PathBuf,
-    /// What was put is on the disk before a call ends.
+    /// Objects are on the disk before a put ends.
     sync: bool,
-    /// The folder that was put into last: what killed runs left there is gone.
+    /// The folder of the last put; leftovers of killed runs are removed from it once.
     tidy: Mutex<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ pub struct FolderStore {
 struct List<'a> {
     wanted: Wanted,
     call: &'a Call<'a>,
-    /// Names that were read, wanted or not.
+    /// Names read, wanted or not.
     seen: usize,
     out: Vec<ObjectInfo>,
 }
@@ -62,11 +62,11 @@ impl FolderStore {
             if list.is_too_long() || list.call.cancel.is_cancelled() {
                 return Ok(());
             }
-            // What has no such name was not put here.
+            // Names that are not UTF-8 were not put here.
             let Some(name) = entry.file_name().to_str().map(|name| format!("{key}{name}")) else { continue };
             let kind = entry.file_type()?;
             if entry.file_name().as_encoded_bytes().starts_with(b".fec-") {
-                continue; // of one that is just being put, or was not finished
+                continue; // an unfinished put
             }
             if kind.is_dir() && depth > 0 {
                 self.list_below(&entry.path(), &format!("{name}/"), depth - 1, list)?;
@@ -80,15 +80,15 @@ impl FolderStore {
         Ok(())
     }
 
-    /// Makes the folders that hold `path`, and removes from the last one what killed runs left unfinished. Above the store's own
-    /// folder nothing is made: a file system that is not mounted would not be missed.
+    /// Makes the folders that hold `path`, and removes leftovers of killed runs from the last one. Nothing is made
+    /// above the store's own folder: a file system that is not mounted must be noticed.
     fn make_folders(&self, path: &Path, permissions: u32) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
             _ => {}
         }
         let Some(folder) = path.parent() else { return Ok(()) };
-        // Who may read the files may look for them.
+        // Readers of the files may also search the folders.
         let mode = permissions | permissions >> 2 & 0o111 | 0o700;
         DirBuilder::new().mode(mode).recursive(true).create(folder)?;
         let mut tidy = lock(&self.tidy);
@@ -121,7 +121,7 @@ impl ObjectStore for FolderStore {
         let folder = self.path.join(prefix);
         let mut list = List { wanted, call, seen: 0, out: Vec::new() };
         match self.list_below(&folder, prefix, DEPTH, &mut list) {
-            // The folder of an encoding that is not here; but the place itself has to be.
+            // The encoding's folder may be missing, but not the place itself.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::metadata(&self.path).map_err(failed)?;
                 Ok(Vec::new())
@@ -183,7 +183,7 @@ impl ObjectStore for FolderStore {
                 return Err(StoreError::Cancelled);
             }
         }
-        // Two that put the same object put the same bytes: whoever is second leaves what is there.
+        // Concurrent puts of an object write the same bytes, so the second leaves the first in place.
         match out.commit(len) {
             Err(Error { kind: ErrorKind::Exists, .. }) => Ok(Put::Existed),
             other => other.map(|()| Put::Created).map_err(as_store),

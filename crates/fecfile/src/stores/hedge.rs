@@ -1,27 +1,28 @@
-//! What is fetched next, and what is not waited for.
+//! Chooses the next object to fetch, and the transfers that are not waited for.
 //!
-//! A transfer that is late has another one beside it, or in its place. Both cost bytes that nobody needs in the end, and these have
-//! a bound; otherwise they would be a storm when everything is slow.
+//! A late transfer gets another one beside it or in its place. Both cost bytes that are not needed in the end. A bound
+//! on them prevents a storm when everything is slow.
 
 use super::fetch::{Fetch, Key, Object, Running};
 use super::transfer::{Active, WARM};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Later than the others by less than this is not late.
+/// A transfer is late only if it is later than the others by at least this.
 const NOT_LATE: Duration = Duration::from_millis(50);
-/// What is so many times slower than places that have enough is hopeless: another one is fetched in its place.
+/// A transfer this many times slower than the slowest place still needed is hopeless. Another shard is fetched in its
+/// place.
 const HOPELESS: f64 = 4.0;
-/// What would take longer than this crawls.
+/// A transfer that would take longer than this crawls.
 const CRAWL: Duration = Duration::from_secs(60);
-/// Less than such a part of a shard is not counted when its transfer is left.
+/// An abandoned transfer costs nothing if less than a part in this many of its shard came.
 const CRUMBS: u64 = 8;
-/// So much speaks against objects that nobody is hedged with: their places lie, or are down.
+/// Objects with this many [`doubts`](Fetch::doubts) or more hedge nothing: their places lied or are down.
 const DOUBTFUL: u32 = 2;
 
 impl Fetch<'_> {
-    /// The object to fetch next: of a shard that nobody fetches yet, from the place that will probably be done first; and
-    /// originals first, which are payload as they are.
+    /// The object to fetch next: from the place that will probably finish first, and of a shard that is not under way.
+    /// Originals come first, because they need no decoding.
     pub(super) fn best(&self, running: &Running) -> Option<Key> {
         let mut at_place: BTreeMap<usize, usize> = BTreeMap::new();
         running.active.keys().for_each(|(_, place)| *at_place.entry(*place).or_default() += 1);
@@ -38,7 +39,7 @@ impl Fetch<'_> {
         least.map(|(_, _, key)| key)
     }
 
-    /// Bytes a second that each place gives just now, or gave at last, as far as that is known.
+    /// Speed of each place in bytes a second, now or at last, as far as known.
     fn speeds(&self, active: &BTreeMap<Key, Active>) -> BTreeMap<usize, f64> {
         let last = |place: usize| Some((place, self.places.get(place).speed()?));
         let mut speeds: BTreeMap<usize, f64> = (0..self.places.len()).filter_map(last).collect();
@@ -53,14 +54,14 @@ impl Fetch<'_> {
         speeds
     }
 
-    /// Looks which transfers are not waited for, as long as there are others to fetch, and the bound allows it.
+    /// Abandons or doubles slow transfers while there are others to fetch and the bound allows it.
     pub(super) fn hedge(&mut self, running: &mut Running, lacking: usize) {
         let mut others = self.others(running);
         let len = self.encoding.layout().file_len;
         for key in self.hopeless(running, lacking) {
             let Some(active) = running.active.get(&key) else { continue };
             let moved = active.moved();
-            // One beside it was paid for already; and what crawls has brought so little that it is not worth waiting for.
+            // A transfer beside a late one is paid for already. Crumbs of a crawling one are not counted.
             let (back, taken) = match active.is_late {
                 true => (active.paid.saturating_sub(moved), 0),
                 false => (0, if moved < len / CRUMBS { 0 } else { moved }),
@@ -76,11 +77,11 @@ impl Fetch<'_> {
         let mut doubtful = self.doubtful(running);
         for key in self.late(running) {
             let Some(active) = running.active.get_mut(&key) else { continue };
-            // Where nothing came from at all, it is not the network that is slow, and it costs nothing.
+            // The place has never given a byte, so the network is not the cause, and leaving costs nothing.
             let is_dead = active.moved() == 0 && self.places.get(key.1).speed().is_none();
             let was_late = self.objects.get(&key).is_some_and(|object| object.is_late);
             if others > 0 && was_late {
-                // It is waited for, since those that came in its place did not do.
+                // It is waited for, because its replacements did not suffice.
             } else if others > 0 && is_dead {
                 others -= 1;
                 self.mute.insert(key.1);
@@ -90,14 +91,14 @@ impl Fetch<'_> {
                 self.spare -= len;
                 self.go_on(key, len, running);
             } else if others == 0 && doubtful > 0 {
-                // What places that lie have comes once in any case; together it may do.
+                // Objects of lying places come once in any case; their intact records may suffice together.
                 doubtful -= 1;
                 self.go_on(key, 0, running);
             }
         }
     }
 
-    /// Has another transfer begin beside one, for which so many bytes were taken from what is spare.
+    /// Starts another transfer beside a late one; `paid` bytes of the spare ones were taken for it.
     fn go_on(&mut self, key: Key, paid: u64, running: &mut Running) {
         if let Some(active) = running.active.get_mut(&key) {
             active.is_late = true;
@@ -107,47 +108,47 @@ impl Fetch<'_> {
         }
     }
 
-    /// Has a transfer stop; it is not stopped a second time.
+    /// Stops a transfer; it is not stopped a second time.
     fn leave(&mut self, key: Key, running: &mut Running) {
         self.objects.entry(key).or_default().is_late = true;
         running.leave(key);
     }
 
-    /// How many shards there are that may come in place of others.
+    /// Number of shards that may come in place of others.
     fn others(&self, running: &Running) -> usize {
         let may = |(key, object): &(Key, &Object)| !object.is_late && self.doubts(*key, object) < DOUBTFUL;
         let indices: BTreeSet<u32> = self.open(running).filter(may).map(|((index, _), _)| index).collect();
         indices.len()
     }
 
-    /// How many there are at places that lie.
+    /// Number of shards that may come from lying places.
     fn doubtful(&self, running: &Running) -> usize {
         let may = |(key, object): &(Key, &Object)| !object.is_late && self.liars.contains(&key.1);
         let indices: BTreeSet<u32> = self.open(running).filter(may).map(|((index, _), _)| index).collect();
         indices.len()
     }
 
-    /// Those under way that were not found late before, or have another one beside them.
+    /// Transfers that were not late before, or that have another one beside them.
     fn in_time<'b>(&'b self, running: &'b Running) -> impl Iterator<Item = (&'b Key, &'b Active)> {
         let was_late = |key: &Key| self.objects.get(key).is_some_and(|object| object.is_late);
         running.active.iter().filter(move |(key, active)| active.is_late || !was_late(key))
     }
 
-    /// After how long a transfer is late: later than 95 % of those that came. `None`: too few came to tell.
+    /// The time after which a transfer is late: longer than 95 % of finished ones took. `None`: too few finished.
     fn late_after(&self) -> Option<Duration> {
         let times = &self.times;
         let usual = times.get((times.len() * 95 / 100).min(times.len().saturating_sub(1)))?;
         (times.len() >= 2).then(|| *usual + NOT_LATE.max(*usual / 4))
     }
 
-    /// Which of those that are under way are late, and have none beside them.
+    /// Late transfers that have no other one beside them.
     fn late(&self, running: &Running) -> Vec<Key> {
         let Some(after) = self.late_after() else { return Vec::new() };
         let is_late = |active: &Active| !active.is_late && active.started.elapsed() >= after;
         running.active.iter().filter(|(_, active)| is_late(active)).map(|(key, _)| *key).collect()
     }
 
-    /// Whether nothing is under way but what is late.
+    /// Whether all transfers under way are late.
     pub(super) fn are_late(&self, running: &Running) -> bool {
         let after = self.late_after();
         let is_late =
@@ -155,9 +156,9 @@ impl Fetch<'_> {
         running.active.values().all(is_late)
     }
 
-    /// Which of those that are under way are much slower than places that have enough of the others. That is no storm: where all
-    /// are slow alike, none of them is hopeless. Where nothing was asked of some places yet, they are taken to be as fast as the
-    /// best of the others, and a few are tried when all others crawl.
+    /// Transfers much slower than the places that could give enough other shards. If all places are equally slow, none
+    /// is hopeless, so this is no storm. An untried place counts as fast as the best known one, and a few are tried
+    /// when all others crawl.
     fn hopeless(&self, running: &Running, lacking: usize) -> Vec<Key> {
         if !self.in_time(running).any(|(_, active)| active.speed().is_some()) {
             return Vec::new();

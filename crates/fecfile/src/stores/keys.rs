@@ -1,9 +1,9 @@
-//! Keys of objects: what is under them never changes, because each is below the root that proves it.
+//! Keys of objects. Their contents never change, because each key begins with the root that proves them.
 
 use fec_core::digest::Digest;
 use std::fmt::Write;
 
-/// What all objects of a root begin with.
+/// The prefix of all keys of a root.
 pub(super) fn prefix(root: &Digest) -> String {
     let mut out = String::with_capacity(65);
     root.iter().for_each(|byte| {
@@ -13,29 +13,29 @@ pub(super) fn prefix(root: &Digest) -> String {
     out
 }
 
-/// The manifest with this root.
+/// Key of the manifest with this root.
 pub(super) fn manifest(root: &Digest) -> String {
     prefix(root) + "manifest"
 }
 
-/// A shard file of the segment with this root.
+/// Key of a shard file of the segment with this root.
 pub(super) fn shard(root: &Digest, index: u32) -> String {
     format!("{}{index:03}.shard", prefix(root))
 }
 
-/// Which shard file a key of the segment with this root names.
+/// Index of the shard file that a key names, if it is one of the segment with this root.
 pub(super) fn shard_index(root: &Digest, key: &str) -> Option<u32> {
     index_of(key.strip_prefix(prefix(root).as_str())?)
 }
 
-/// Which shard file is called so, under whatever root.
+/// Index of the shard file with this name, under any root.
 fn index_of(name: &str) -> Option<u32> {
     let index = name.strip_suffix(".shard")?;
     let is_plain = index.len() == 3 && index.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| index.parse::<u8>().ok()).flatten().map(u32::from)
 }
 
-/// Whether a key is one that something of ours may have, under whatever root.
+/// Whether a key may be that of a shard file or manifest, under any root.
 pub(super) fn is_ours(key: &str) -> bool {
     let Some((root, name)) = key.split_once('/') else { return false };
     let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

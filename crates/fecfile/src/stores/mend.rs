@@ -1,4 +1,4 @@
-//! Making anew what is lost of a payload in stores, where it may stand from now on.
+//! Remakes lost shards of a payload in stores, at the places where they may stand from now on.
 
 use super::error::StoreError;
 use super::fetch::Fetch;
@@ -23,45 +23,46 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How a payload in stores is repaired.
+/// Options of the repair of a payload in stores.
 #[derive(Clone, Debug)]
 pub struct StoredRepair {
-    /// The places that shards may stand at from now on: those at others count as lost. By number.
+    /// Numbers of the places where shards may stand from now on. Shards at other places count as lost.
     pub to: BTreeSet<usize>,
-    /// At once, not only where more than half of what may be lost is.
+    /// Repairs every segment that lacks shards, not only those that lost at least half of what they may lose.
     pub now: bool,
-    /// Every byte is looked at, not only sizes and first bytes.
+    /// Reads every byte, not only sizes and first bytes.
     pub deep: bool,
-    /// Nothing is put or removed; what would be is told. Shards that are needed for it are fetched all the same.
+    /// Puts and removes nothing, and only tells what it would do. The shards needed for a remake are fetched all the
+    /// same.
     pub dry_run: bool,
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[must_use = "something may still be missing"]
 #[derive(Debug, Default)]
 pub struct StoredRepaired {
-    /// Shards that were made anew, or would be: segment, shard and place.
+    /// Shards that were remade, or would be: segment, shard and place.
     pub made: Vec<(u32, u32, usize)>,
-    /// Damaged copies of shards that are intact elsewhere, which were removed, or would be.
+    /// Damaged copies of shards that are intact elsewhere, removed or to be removed.
     pub removed: Vec<(u32, u32, usize)>,
-    /// Damaged copies could not be removed; why stands in `trouble`.
+    /// Some damaged copies could not be removed; `trouble` says why.
     pub left_damaged: bool,
     /// Manifests that were put, by place.
     pub manifests: Vec<usize>,
-    /// Segments in which something is missing, and enough is left, with their margins.
+    /// Segments with missing shards that still have enough, with their margins.
     pub postponed: Vec<(u32, i64)>,
-    /// What could not be put.
+    /// Objects that could not be put.
     pub missing: Vec<Missing>,
-    /// What went wrong, and did no harm.
+    /// Failures that did no harm.
     pub trouble: Vec<String>,
-    /// Some places do not let whoever asks: what they have may be intact.
+    /// Some places refuse access, and may have intact objects.
     pub is_denied: bool,
-    /// Bytes that went up and down.
+    /// Bytes sent and received.
     pub moved_bytes: u64,
 }
 
 impl StoredRepaired {
-    /// What it means that something is still missing; `None`: nothing is, as far as was looked.
+    /// The class of what is still missing; `None`: nothing, as far as was checked.
     pub fn class(&self, dry_run: bool) -> Option<Class> {
         let would =
             dry_run && !(self.made.is_empty() && self.removed.is_empty() && self.manifests.is_empty());
@@ -72,12 +73,12 @@ impl StoredRepaired {
 }
 
 impl Stored<'_> {
-    /// Makes shards anew that are missing at the places where they may stand, and puts them so that domains are balanced. What
-    /// is damaged there is replaced.
+    /// Remakes shards that are missing at the places where they may stand, and puts them so that domains are balanced.
+    /// Damaged shards there are replaced.
     ///
     /// # Errors
     /// [`StoresError::FewLeft`](super::error::StoresError::FewLeft) for a segment that cannot be restored, and those of
-    /// temporary files. What could not be put is in the result.
+    /// temporary files. Objects that could not be put are in the result.
     pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
         self.places.set_permissions(self.permissions());
         let found = self.verify(how.deep, context)?;
@@ -119,8 +120,8 @@ impl Stored<'_> {
         Ok(repaired)
     }
 
-    /// Permissions of what is made anew: those that all of it has that stands in folders. Where none does they are the owner's
-    /// alone: nobody here knows who may read the payload.
+    /// Permissions of new objects: those that all objects of the payload in folders have. Without any such object they
+    /// are the owner's alone, because nobody here knows who may read the payload.
     fn permissions(&self) -> u32 {
         let roots = self.manifest.segments.iter().map(|segment| segment.root).chain([self.root]);
         let keys: BTreeSet<String> = roots.map(|root| keys::prefix(&root)).collect();
@@ -140,8 +141,9 @@ impl Stored<'_> {
         })
     }
 
-    /// What was found of a segment, with every byte looked at of the shards of which there are damaged copies too: before those go
-    /// away it has to be sure that an intact one stays. `None`: there are none, or every byte was looked at before.
+    /// The state of a segment after every byte was read of those shards that also have damaged copies: before the
+    /// damaged copies go, an intact one must be certain. `None`: there are no such shards, or every byte was read
+    /// before.
     fn proved(
         &self,
         segment: u32,
@@ -180,7 +182,7 @@ impl Stored<'_> {
         Ok(Some(state))
     }
 
-    /// Says when the loss of one domain is the loss of all.
+    /// Warns if the loss of a single domain loses the payload.
     fn warn(&self, how: &StoredRepair, repaired: &mut StoredRepaired) {
         let domain = |place: &usize| Target {
             domain: self.domains[*place].clone(),
@@ -195,7 +197,7 @@ impl Stored<'_> {
         }
     }
 
-    /// What to call an object.
+    /// The name of an object in messages.
     fn object(&self, place: usize, key: &str) -> String {
         format!("{}/{key}", self.places.get(place).target.url)
     }
@@ -214,7 +216,7 @@ impl Stored<'_> {
         let is_kept = |index: &u32| {
             state.intact.get(index).is_some_and(|places| places.iter().any(|place| how.to.contains(place)))
         };
-        // A damaged copy beside an intact one helps nobody.
+        // A damaged copy beside an intact one is useless.
         for (index, place) in
             state.damaged.iter().filter(|(index, place)| is_kept(index) && how.to.contains(place))
         {
@@ -241,7 +243,7 @@ impl Stored<'_> {
             repaired.postponed.push((segment, margin));
             return Ok(());
         }
-        // The folder stays until all is put.
+        // The fetch keeps the folder until all shards are put.
         let (_fetch, files) = self.make(segment, encoding, repaired, meter, context)?;
         let mut at = Spread::new(self, state, how);
         for index in lacking {
@@ -258,7 +260,7 @@ impl Stored<'_> {
         Ok(())
     }
 
-    /// Makes all shards of a segment in a folder, from those that can be had.
+    /// Makes all shards of a segment in a folder, from those available.
     fn make<'b>(
         &'b self,
         segment: u32,
@@ -283,7 +285,7 @@ impl Stored<'_> {
         Ok((fetch, files))
     }
 
-    /// Puts a shard where there is room for it; it is damaged at these places.
+    /// Puts a shard at a place that may still take it; `damaged` are the places of its damaged copies.
     fn land(
         &self,
         (segment, index): (u32, u32),
@@ -302,7 +304,7 @@ impl Stored<'_> {
         let mut own = damaged.first().copied();
         while let Some(place) = at.next(self, own.take()) {
             tried = place;
-            // What is damaged deep inside looks right from outside.
+            // A copy damaged deep inside has the right size and first bytes, so a put would keep it.
             if damaged.contains(&place) {
                 let _ = self.places.retry(place, &self.places.cancel, |store, call| store.delete(&key, call));
             }
@@ -311,7 +313,7 @@ impl Stored<'_> {
                     repaired.made.push((segment, index, place));
                     return Ok(());
                 }
-                // It was there, and was not found.
+                // An intact copy was there that had not been found.
                 Ok(Put::Existed) => return Ok(()),
                 Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
                 Err(error) => {
@@ -325,12 +327,12 @@ impl Stored<'_> {
     }
 }
 
-/// Where the shards of a segment that are made anew go: to the domain that holds the fewest, and there to the place that does.
+/// Chooses the places of remade shards of a segment: the domain that holds the fewest, and in it the place that does.
 struct Spread {
-    /// Shards that each place holds, and domains by their places.
+    /// Number of shards that each place and each domain holds.
     held: BTreeMap<usize, usize>,
     domains: BTreeMap<String, usize>,
-    /// The most that a domain may hold.
+    /// Most shards that a domain may hold.
     most: usize,
 }
 
@@ -346,12 +348,12 @@ impl Spread {
                 *domains.entry(domain(*place)).or_default() += 1;
             }
         }
-        // Where there are too few domains for that, as evenly as it goes.
+        // Too few domains share the shards as evenly as possible.
         let even = stored.manifest.code.n().div_ceil(domains.len().max(1));
         Spread { held, domains, most: even.max(stored.manifest.code.m()) }
     }
 
-    /// The place for the next shard, which had its own until now if it is damaged there; it counts as put there.
+    /// The place for the next shard, which then counts as put there. `own` is preferred: the place of its damaged copy.
     fn next(&mut self, stored: &Stored<'_>, own: Option<usize>) -> Option<usize> {
         let domain = |place: usize| &stored.domains[place];
         let load = |place: usize| self.domains.get(domain(place)).copied().unwrap_or(0);
@@ -364,13 +366,13 @@ impl Spread {
         Some(place)
     }
 
-    /// No further shard goes to this place.
+    /// Bars a place from further shards.
     fn leave_out(&mut self, place: usize) {
         self.held.remove(&place);
     }
 }
 
-/// The files of a folder that are whole shards of an encoding, by index.
+/// Files of a folder that are whole shards of an encoding, by index.
 fn shard_files(folder: &Path, encoding: &Encoding) -> Result<BTreeMap<u32, PathBuf>> {
     let fail = |e| Error::io("read", Place::Temporary, e);
     let mut files = BTreeMap::new();

@@ -1,10 +1,11 @@
-//! Shards in object stores that fail apart.
+//! Shards in object stores that fail independently.
 //!
-//! A payload is cut into segments, each an ordinary encoding whose shard files are objects `ROOT/NNN.shard` below a prefix,
-//! spread over targets so that no domain holds more of them than may be lost. A manifest names the segments; its root is the
-//! root of all. Whoever has it and the places gets the payload back, and trusts none of them.
+//! A payload is cut into segments, each an ordinary encoding. Its shard files are objects `ROOT/NNN.shard` below a
+//! prefix, spread over targets so that no domain holds more of them than may be lost. A manifest names the segments,
+//! and its root is the root of the whole. This root and the places suffice to get the payload back, and none of the
+//! places is trusted.
 //!
-//! [`ObjectStore`] is all that is asked of a place: a folder, S3, Google, Azure or HTTPS.
+//! [`ObjectStore`] is the interface of a place: a folder, S3, Google, Azure or HTTPS.
 
 pub mod call;
 mod cloud;

@@ -1,4 +1,4 @@
-//! What an object store has to be able to do: six verbs on objects that are put whole, under keys that never change.
+//! The interface of an object store: six verbs on objects that are put whole, under keys whose contents never change.
 
 use super::call::Call;
 use super::error::StoreError;
@@ -6,49 +6,51 @@ use crate::io::ReadAt;
 use std::io;
 use std::ops::Range;
 
-/// What a store says of an object. It may lie: nothing is believed before bytes are proved.
+/// A store's description of an object. It may be a lie: only proved bytes are believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// Its key, below the target's prefix.
+    /// Key, below the target's prefix.
     pub key: String,
-    /// Its bytes.
+    /// Length in bytes.
     pub size: u64,
-    /// What the store calls this content, if it does.
+    /// The store's name of this content, if it has one.
     pub etag: Option<String>,
 }
 
-/// What became of an object that was put.
+/// The outcome of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It was made.
+    /// The object was made.
     Created,
-    /// An object stood there, and was left as it is.
+    /// An object was there already, and was left unchanged.
     Existed,
 }
 
-/// Which keys of a list are of interest. All others are dropped as they are read: there may be any number of them.
+/// Tells which keys of a list are of interest. All others are dropped as they are read, because there may be any number
+/// of them.
 pub type Wanted = fn(&str) -> bool;
 
-/// Takes the bytes of an object as they come, in order.
+/// Takes the bytes of an object in order, as they come.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
 
-/// Objects under keys, which are paths with `/` between their parts and no `.`, `..` or empty ones. Called from several threads.
+/// Objects under keys. A key is a path with `/` between its parts; no part is `.`, `..` or empty. Several threads call
+/// a store at once.
 ///
-/// Each call is tried once: whoever calls repeats what is [worth it](StoreError::is_worth_retrying), as
-/// [`Call::retry`](super::call::Call::retry) does. A call that is [cancelled](super::call::Cancel) ends soon, with
+/// Each call is a single attempt. The caller repeats it if that is [worth it](StoreError::is_worth_retrying), as
+/// [`Call::retry`](super::call::Call::retry) does. A [cancelled](super::call::Cancel) call ends soon, with
 /// [`StoreError::Cancelled`].
 pub trait ObjectStore: Send + Sync {
-    /// What to call it: its URL, without anything secret.
+    /// Its name in messages: the URL, without secrets.
     fn name(&self) -> &str;
 
-    /// All objects whose keys start with `prefix`, which ends in `/`, in any order; [`StoreError::Unsupported`] where a store
-    /// cannot list.
+    /// All objects whose keys start with `prefix`, in any order; the prefix ends in `/`. A store that cannot list
+    /// returns [`StoreError::Unsupported`].
     fn list(&self, prefix: &str, call: &Call<'_>) -> Result<Vec<ObjectInfo>, StoreError> {
         self.list_wanted(prefix, |_| true, call)
     }
 
-    /// Those of them that are wanted. How many others are read besides is bounded: where there are more, that is an error, or
-    /// [`StoreError::Unsupported`] as where a store cannot list.
+    /// Those objects below `prefix` that are wanted. The number of other objects read is bounded. Beyond the bound the
+    /// call fails, perhaps with [`StoreError::Unsupported`], as in a store that cannot list.
     fn list_wanted(
         &self,
         prefix: &str,
@@ -56,11 +58,11 @@ pub trait ObjectStore: Send + Sync {
         call: &Call<'_>,
     ) -> Result<Vec<ObjectInfo>, StoreError>;
 
-    /// Looks whether an object is there.
+    /// Describes an object, or tells that it is not there.
     fn head(&self, key: &str, call: &Call<'_>) -> Result<ObjectInfo, StoreError>;
 
-    /// Reads these bytes of an object and gives them to `sink`, all of them or an error. Where a store answers with other bytes
-    /// than it was asked for, as far as can be seen, that is [`StoreError::WrongRange`].
+    /// Reads these bytes of an object and gives them to `sink`: all of them, or an error. If the store visibly answers
+    /// with other bytes, the error is [`StoreError::WrongRange`].
     fn get(
         &self,
         key: &str,
@@ -69,10 +71,10 @@ pub trait ObjectStore: Send + Sync {
         call: &Call<'_>,
     ) -> Result<(), StoreError>;
 
-    /// Makes an object of the first `len` bytes of `body`, which appears whole or not at all. Large ones go in parts, which are
-    /// retried one by one by [`Call::retry`](super::call::Call::retry). Where the store can tell, nothing is replaced.
+    /// Makes an object of the first `len` bytes of `body`. It appears whole or not at all. A large one goes in parts,
+    /// each retried by [`Call::retry`](super::call::Call::retry). No object is replaced if the store can tell.
     fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError>;
 
-    /// Takes an object away; one that is not there is no error.
+    /// Removes an object. A missing object is no error.
     fn delete(&self, key: &str, call: &Call<'_>) -> Result<(), StoreError>;
 }

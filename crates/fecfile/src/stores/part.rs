@@ -1,6 +1,6 @@
-//! A part of a payload in stores: the records that it touches, and nothing else. A request that is later than usual is made
-//! once more; where a place crawls, other records of the set are read; and where records are not what they should be, shard
-//! files as a whole.
+//! Restores a part of a payload in stores from the records that it touches alone. A request later than usual is made
+//! once more. If a place crawls, other records of the set are read. If records are wrong or missing, whole shard files
+//! are searched.
 
 use super::call::Cancel;
 use super::error::{StoreError, note};
@@ -31,20 +31,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A record is late after as long as it took to have the manifest, which was two requests one after the other; but not before
+/// A record is late after the time that the manifest took, which was two requests in a row, but never before this time.
 const LEAST_LATE: Duration = Duration::from_millis(10);
-/// How often it is looked whether a place crawls.
+/// Interval of the check whether a place crawls.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a record may take to begin: before that nobody knows how fast it comes.
+/// Time that a record may take to begin: its speed is unknown before.
 const WARM: Duration = Duration::from_secs(1);
 /// A record that would take longer than this crawls.
 const CRAWL: Duration = Duration::from_secs(5);
 
 impl Stored<'_> {
-    /// Restores a part of the payload to a file, which appears when all of the part is proved.
+    /// Restores a part of the payload to a file, which appears once the whole part is proved.
     ///
     /// # Errors
-    /// [`OutOfPayload`](ErrorKind::OutOfPayload), [`FewLeft`](super::error::StoresError::FewLeft), and those of the file.
+    /// [`OutOfPayload`](ErrorKind::OutOfPayload), [`FewLeft`](super::error::StoresError::FewLeft), and those of the
+    /// file.
     pub fn range_to_file(
         &self,
         range: PayloadRange,
@@ -110,7 +111,7 @@ impl Stored<'_> {
         Ok(restored)
     }
 
-    /// Restores a part of a segment of which records are not where they should be: shard files as a whole are searched for them.
+    /// Restores a part of a segment whose records are not where they should be, from whole shard files.
     fn part_of_whole(
         &self,
         segment: usize,
@@ -142,33 +143,33 @@ impl Stored<'_> {
     }
 }
 
-/// The records of a segment, as they stand in stores.
+/// Records of a segment in stores.
 struct StoreRecords<'a> {
     stored: &'a Stored<'a>,
     encoding: &'a Encoding,
     layout: Layout,
-    /// Where shards are said to be: by the manifest at first, and by the places when that does not suffice.
+    /// Claimed places of shards: first by the manifest, then by the places if that does not suffice.
     places: Mutex<Known>,
     came: Mutex<BTreeMap<usize, u64>>,
     failures: Mutex<BTreeMap<usize, StoreError>>,
     late: Duration,
-    /// Places that crawl are not waited for: other records of the set may be had sooner.
+    /// Crawling places are not waited for, because other records of the set may come sooner.
     is_hasty: AtomicBool,
-    /// Those that do.
+    /// Crawling places.
     crawling: Mutex<BTreeSet<usize>>,
 }
 
-/// Where shards are said to be.
+/// Claimed places of shards.
 #[derive(Default)]
 struct Known {
     of: BTreeMap<u32, Vec<usize>>,
-    /// The places were asked; all of them have told, or failed.
+    /// All places were asked. The second flag: all of them have answered or failed.
     is_asked: bool,
     is_complete: bool,
 }
 
 impl Known {
-    /// Whether places were asked, and some of them not waited for.
+    /// Whether places were asked and some of them not waited for.
     fn is_cut(&self) -> bool {
         self.is_asked && !self.is_complete
     }
@@ -189,13 +190,13 @@ impl<'a> StoreRecords<'a> {
             came: Mutex::default(),
             failures: Mutex::default(),
             late: stored.usual.max(LEAST_LATE),
-            // What holds itself back is slow everywhere.
+            // A limited rate makes every place look slow.
             is_hasty: AtomicBool::new(stored.places.options.rate.is_none()),
             crawling: Mutex::default(),
         }
     }
 
-    /// Restores a part; tells whether it did, or too few records are where they should be.
+    /// Restores a part; false if too few records are where they should be.
     fn part(
         &self,
         plans: &PlanCache,
@@ -219,7 +220,7 @@ impl<'a> StoreRecords<'a> {
             if let Some(set) = outcome.untrue {
                 return Err(crate::sets::untrue(set));
             }
-            // Once more with patience, if places that take their time may have it.
+            // A second, patient round helps if slow places may have the records.
             let is_cut = !lock(&self.crawling).is_empty() || lock(&self.places).is_cut();
             if outcome.is_whole() || !is_cut || !self.is_hasty.swap(false, Relaxed) {
                 return Ok(outcome.is_whole());
@@ -231,19 +232,19 @@ impl<'a> StoreRecords<'a> {
         *lock(&self.came).entry(place).or_default() += 1;
     }
 
-    /// Notes why a record is not had from a place; that it is not there is nothing to tell, it may have moved.
+    /// Notes why a place does not give a record. "Not found" is not noted, because the shard may have moved.
     fn note_failure(&self, place: usize, error: StoreError) {
         if error != StoreError::NotFound {
             note(&mut lock(&self.failures), place, error);
         }
     }
 
-    /// Whether a place is left alone.
+    /// Whether a place is not asked any more.
     fn is_left(&self, place: usize) -> bool {
         self.is_hasty.load(Relaxed) && lock(&self.crawling).contains(&place)
     }
 
-    /// Whether a record that was asked for so long ago, and of which so much came, is as good as lost.
+    /// Whether a request that is `time` old and has brought `came` bytes is as good as lost.
     fn crawls(&self, time: Duration, came: u64) -> bool {
         let all = self.layout.shard_len + self.layout.proof_len;
         self.is_hasty.load(Relaxed)
@@ -251,7 +252,7 @@ impl<'a> StoreRecords<'a> {
             && time.as_secs_f64() * all as f64 > CRAWL.as_secs_f64() * came as f64
     }
 
-    /// What came from where.
+    /// Adds the sources of records, and the failures, to the result.
     fn tell(self, restored: &mut StoredRestored) {
         for (place, count) in fec_core::executor::into_value(self.came) {
             *restored.came.entry(place).or_default() += count;
@@ -261,12 +262,12 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// Whether asking the places would tell more than is known.
+    /// Whether asking the places would tell anything new.
     fn lacks(&self, known: &Known) -> bool {
         !known.is_asked || known.is_cut() && !self.is_hasty.load(Relaxed)
     }
 
-    /// Asks all places what they have; in haste, not those that take their time.
+    /// Asks all places for their shards. In haste slow places are not waited for.
     fn ask(&self) {
         let mut known = lock(&self.places);
         if !self.lacks(&known) {
@@ -274,7 +275,7 @@ impl<'a> StoreRecords<'a> {
         }
         let is_hasty = self.is_hasty.load(Relaxed);
         let mut of = std::mem::take(&mut known.of);
-        // Where they belong was asked before, and what is elsewhere, lists tell; more is asked for where whole shards are.
+        // Homes were asked before, and lists tell what is elsewhere. The search for whole shards asks further.
         let search = Search {
             root: &self.encoding.root,
             n: self.stored.manifest.code.n() as u32,
@@ -289,7 +290,7 @@ impl<'a> StoreRecords<'a> {
         *known = Known { of, is_asked: true, is_complete: told.is_complete };
     }
 
-    /// Loads a shard's record of a set, from whichever place has it intact.
+    /// Loads a shard's record of a set from any place that gives it.
     fn one(&self, set: u32, index: u32) -> Option<Record> {
         let mut tried = Vec::new();
         loop {
@@ -315,7 +316,7 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// A record and its proof from one place: asked for once more when they are late.
+    /// A record and its proof from a place. When they are late, they are requested a second time.
     fn from(&self, place: usize, set: u32, index: u32) -> Option<Record> {
         let (started, cancel) = (Instant::now(), self.stored.places.cancel.child());
         let came = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -324,7 +325,7 @@ impl<'a> StoreRecords<'a> {
             let ask = |came| {
                 let (telling, cancel) = (telling.clone(), &cancel);
                 spawn_or_do(scope, move || {
-                    // Nobody waits for it any more if it cannot be told.
+                    // A failed send means that the receiver is gone.
                     let _ = telling.send(self.get(place, set, index, cancel, came));
                 });
             };
@@ -334,7 +335,7 @@ impl<'a> StoreRecords<'a> {
                 let time = started.elapsed();
                 let wait = if asked == 1 { self.late.saturating_sub(time) } else { TICK };
                 match told.recv_timeout(wait) {
-                    // One that fails is no reason not to wait for the other.
+                    // The other request may still succeed.
                     Ok(Err(_)) if failed + 1 < asked => failed += 1,
                     Ok(done) => {
                         cancel.cancel();
@@ -365,7 +366,7 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// The record and its proof, at the same time.
+    /// Fetches a record and its proof at the same time.
     fn get(
         &self,
         place: usize,
@@ -390,7 +391,7 @@ impl<'a> StoreRecords<'a> {
         std::thread::scope(|scope| {
             let (telling, told) = channel();
             spawn_or_do(scope, move || {
-                // Nobody waits for it if the record is not to be had.
+                // A failed send means that the record failed, so the receiver is gone.
                 let _ = telling.send(fetch(proof_at, self.layout.proof_len));
             });
             let record = fetch(self.layout.shard(set), self.layout.shard_len)?;

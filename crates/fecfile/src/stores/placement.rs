@@ -1,44 +1,44 @@
-//! Which shard goes where: balanced over domains, so that as many of them as possible may fail together.
+//! Balances shards over domains so that as many domains as possible may fail together.
 
 use super::target::Target;
 use fec_core::block::Code;
 use std::fmt;
 
-/// Where the shards of segments go. Shard i of segment s goes to domain (i + s) mod D, and there to its targets in turn.
+/// The places of shards. Shard i of segment s goes to domain (i + s) mod D, and there to the domain's targets in turn.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// The targets of each domain, by number.
+    /// Numbers of the targets of each domain.
     domains: Vec<Vec<usize>>,
     names: Vec<String>,
     code: Code,
 }
 
-/// What may fail without loss.
+/// Failures that lose nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survival {
-    /// Any so many domains,
+    /// Any this many domains,
     pub domains: usize,
-    /// of so many,
+    /// of this many,
     pub of: usize,
-    /// and so many shards besides.
+    /// and this many further shards.
     pub shards: usize,
 }
 
 /// A domain would hold more shards of a set than may be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crowded {
-    /// Domains that there are.
+    /// Existing domains.
     pub domains: usize,
-    /// Shards that one of them would hold.
+    /// Shards that a domain would hold.
     pub holds: usize,
     /// Shards of a set that may be lost.
     pub m: usize,
-    /// Domains that there would have to be.
+    /// Domains needed.
     pub needed: usize,
 }
 
 impl Placement {
-    /// The targets' places, by their domains in the order in which they are first named.
+    /// The placement over the domains of these targets, in the order in which domains are first named.
     ///
     /// # Panics
     /// Without targets.
@@ -57,7 +57,7 @@ impl Placement {
         Placement { domains, names, code }
     }
 
-    /// Refuses placements in which one domain's loss loses the payload.
+    /// Refuses a placement in which the loss of a single domain loses the payload.
     ///
     /// # Errors
     /// [`Crowded`].
@@ -81,7 +81,8 @@ impl Placement {
         &self.names
     }
 
-    /// What may fail without loss, of these shards that each domain holds, when at most so many domains may for another reason.
+    /// Failures that lose nothing when domains hold this many shards each. At most `most` domains may fail for another
+    /// reason.
     pub fn survival_of(mut held: Vec<usize>, k: usize, most: usize) -> Survival {
         let of = held.len();
         held.sort_unstable_by(|a, b| b.cmp(a));
@@ -97,7 +98,7 @@ impl Placement {
         Survival { domains, of, shards: spare }
     }
 
-    /// What may fail without loss when all shards are where they belong.
+    /// Failures that lose nothing when all shards are where they belong.
     pub fn survival(&self) -> Survival {
         let count = self.domains.len();
         let held = (0..count).map(|domain| (domain..self.code.n()).step_by(count).count()).collect();

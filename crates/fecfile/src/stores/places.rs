@@ -1,4 +1,4 @@
-//! The places of an operation: open, each with what was seen of it until now.
+//! The open places of an operation, each with its record of failures, speed and lies.
 
 use super::call::{Call, CallOptions, Cancel, Pace};
 use super::error::{StoreError, StoresError};
@@ -12,40 +12,41 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// So many calls in a row that failed for good are enough: a place that is down costs no more time than that.
+/// A place is given up after this many calls in a row that failed for good, so a place that is down costs a bounded
+/// time.
 const GIVEN_UP: u32 = 3;
 
-/// A place that is open.
+/// An open place.
 pub struct Place {
-    /// How the user named it.
+    /// The user's name of it.
     pub target: Target,
-    /// What is there.
+    /// The store behind it.
     pub store: Arc<dyn ObjectStore>,
-    /// Calls in a row that failed although they were repeated.
+    /// Calls in a row that failed despite repetition.
     failures: AtomicU32,
-    /// Bytes a second of late; `None`: nothing came from it yet.
+    /// Recent speed in bytes a second; `None`: nothing came from it yet.
     speed: Mutex<Option<f64>>,
-    /// Something that it gave was not what it had to be.
+    /// It has given a wrong object.
     has_lied: AtomicBool,
 }
 
 /// The places of an operation.
 pub struct Places {
     places: Vec<Place>,
-    /// What calls are held to.
+    /// Limits of calls.
     pub options: CallOptions,
-    /// Stops them all.
+    /// Stops all calls.
     pub cancel: Cancel,
     pace: Pace,
     permissions: AtomicU32,
 }
 
 impl Places {
-    /// Opens them; nothing is sent yet.
+    /// Opens places; nothing is sent yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Stores`](crate::ErrorKind::Stores) for a place that cannot be used, or that is named twice: two domains that
-    /// are one would fail together.
+    /// [`ErrorKind::Stores`](crate::ErrorKind::Stores) for a place that cannot be used, or that is named twice: two
+    /// names of a single place would fail together.
     pub fn open(targets: &[Target], options: CallOptions, sync: bool) -> Result<Places> {
         let mut seen = BTreeSet::new();
         for target in targets {
@@ -60,7 +61,7 @@ impl Places {
         Ok(Places::new(places.collect::<Result<_>>()?, options))
     }
 
-    /// Of stores that are open already.
+    /// Takes stores that are open already.
     pub fn new(places: Vec<Place>, options: CallOptions) -> Places {
         Places {
             places,
@@ -71,38 +72,38 @@ impl Places {
         }
     }
 
-    /// How many there are.
+    /// Number of places.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no places.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// One of them.
+    /// A place, by its number.
     pub fn get(&self, place: usize) -> &Place {
         &self.places[place]
     }
 
-    /// All of them.
+    /// All places, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Place> {
         self.places.iter()
     }
 
-    /// Bytes of bodies that went up or came down.
+    /// Bytes of bodies sent and received.
     pub fn moved(&self) -> u64 {
         self.pace.moved()
     }
 
-    /// How a call is made that `cancel` stops.
+    /// The settings of a call that `cancel` stops.
     pub fn call<'a>(&'a self, cancel: &'a Cancel) -> Call<'a> {
         let permissions = self.permissions.load(Ordering::Relaxed);
         Call { options: &self.options, cancel, pace: &self.pace, permissions }
     }
 
-    /// Does something at a place, and repeats it while that may help; at a place that is down, not at all.
+    /// Runs `attempt` at a place, and repeats it while that may help. At a place that is given up it is not run.
     ///
     /// # Errors
     /// The last one.
@@ -121,7 +122,8 @@ impl Places {
         done
     }
 
-    /// The same where it is only looked what is there: whoever may not list is refused what is not there, and that is an answer.
+    /// As [`retry`](Places::retry) for calls that only look. "Denied" does not count against the place: without the
+    /// right to list it is also the answer for missing objects.
     ///
     /// # Errors
     /// The last one.
@@ -138,15 +140,15 @@ impl Places {
         looked?
     }
 
-    /// What is put from now on where objects are files has these permissions, less those that the process withholds. Until this is
-    /// called only their owner may read them.
+    /// From now on new objects that are files have these permissions, less those that the process's umask withholds.
+    /// Before this call only the owner may read them.
     pub fn set_permissions(&self, permissions: u32) {
         self.permissions.store(permissions, Ordering::Relaxed);
     }
 }
 
 impl Place {
-    /// A place of which nothing is known yet.
+    /// A place without any record yet.
     pub fn new(target: Target, store: Arc<dyn ObjectStore>) -> Place {
         Place {
             target,
@@ -157,12 +159,12 @@ impl Place {
         }
     }
 
-    /// Whether it is down, as far as was seen.
+    /// Whether it failed too often in a row.
     pub fn is_given_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= GIVEN_UP
     }
 
-    /// Notes how a call ended.
+    /// Notes the end of a call.
     pub(super) fn note(&self, error: Option<&StoreError>) {
         match error {
             None | Some(StoreError::NotFound) => self.failures.store(0, Ordering::Relaxed),
@@ -173,24 +175,24 @@ impl Place {
         }
     }
 
-    /// Notes how long it took to get bytes from it.
+    /// Notes the duration of a transfer from it.
     pub(super) fn note_speed(&self, bytes: u64, time: Duration) {
         let now = bytes as f64 / time.as_secs_f64().max(1e-6);
         let mut speed = lock(&self.speed);
         *speed = Some(speed.map_or(now, |before| 0.7 * before + 0.3 * now));
     }
 
-    /// Bytes a second of late.
+    /// Recent speed in bytes a second.
     pub(super) fn speed(&self) -> Option<f64> {
         *lock(&self.speed)
     }
 
-    /// Notes that it gave something that is not what it has to be.
+    /// Notes that it gave a wrong object.
     pub(super) fn note_lie(&self) {
         self.has_lied.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it ever did.
+    /// Whether it ever gave a wrong object.
     pub(super) fn has_lied(&self) -> bool {
         self.has_lied.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Putting an object under a key that says what belongs there.
+//! Puts an object under a key that determines its contents.
 
 use super::call::Cancel;
 use super::error::StoreError;
@@ -6,11 +6,11 @@ use super::object::Put;
 use super::places::Places;
 use crate::io::ReadAt;
 
-/// Key, bytes, and first bytes of an object.
+/// Key, length in bytes, and first bytes of an object.
 pub(super) type Expected<'a> = (&'a str, u64, &'a [u8]);
 
-/// Puts an object. One that stands there and is another does not belong under its key, which says what belongs there: it is
-/// replaced.
+/// Puts an object. A different object under its key does not belong there, because the key determines the contents, and
+/// is replaced.
 pub(super) fn put(
     places: &Places,
     place: usize,
@@ -29,8 +29,7 @@ pub(super) fn put(
     Err(StoreError::Failed("another object stands there, and comes back when it is removed".into()))
 }
 
-/// Whether an object has the size and the first bytes that it has to have. What is behind them is not read: a deep verify is
-/// there for that.
+/// Whether an object has the expected size and first bytes. The rest is not read: a deep verify does that.
 pub(super) fn is_ours(
     places: &Places,
     place: usize,

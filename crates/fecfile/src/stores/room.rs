@@ -1,5 +1,5 @@
-//! Folders for the shards of one segment: temporary, and gone however the process ends; those of processes that were killed go
-//! when the next one is made.
+//! Temporary folders for the shards of a segment. They are removed however the process ends. Folders of killed
+//! processes are removed when the next one is made.
 
 use crate::error::{Error, Place, Result};
 use crate::forms::shards::writer::file_name;
@@ -13,31 +13,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a room may hold, but for temporary files and folders.
+/// Names that a room may hold, besides temporary files and folders.
 const PAYLOAD: &str = "payload";
 const SHARDS: &str = "shards";
 const PARTIAL: &str = "partial";
 
-/// Permissions of a room: what is in it was perhaps nobody else's to read.
+/// Permissions of a room: perhaps only the owner may read its contents.
 const ALONE: u32 = 0o700;
 
 /// A folder for the shards of a segment.
 #[derive(Debug)]
 pub(super) struct Room {
     folder: Temporary,
-    /// The folder itself, locked: others see that somebody is at it.
+    /// The locked folder; the lock shows other processes that it is in use.
     _lock: File,
 }
 
 impl Room {
-    /// An empty one, in this folder or in that of the system for temporary files.
+    /// Makes an empty room in `spool`, or in the system's folder for temporary files.
     pub(super) fn new(spool: Option<&Path>) -> Result<Room> {
         let folder = spool.map_or_else(std::env::temp_dir, Path::to_path_buf);
         remove_stale(&folder);
         let create = |path: &Path| {
             DirBuilder::new().mode(ALONE).create(path)?;
             let lock = File::open(path)?;
-            // A file system may be without locks: then nobody takes the room for a stale one either.
+            // A file system without locks is harmless: the check for stale rooms needs a lock too.
             let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
             Ok(lock)
         };
@@ -47,51 +47,51 @@ impl Room {
         Ok(Room { folder, _lock })
     }
 
-    /// Where it is.
+    /// Path of the room.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The file for a payload that came through a pipe, which is not there at first.
+    /// Path for a payload from a pipe; there is no such file at first.
     pub(super) fn payload(&self) -> PathBuf {
         self.folder.path().join(PAYLOAD)
     }
 
-    /// The folder of its shard files, which is not there at first.
+    /// Path for the folder of shard files; there is no such folder at first.
     pub(super) fn shards(&self) -> PathBuf {
         self.folder.path().join(SHARDS)
     }
 
-    /// Makes the folders for shard files that come.
+    /// Makes the folders for fetched shard files.
     pub(super) fn make_for_shards(&self) -> Result<()> {
         let make = |folder: PathBuf| DirBuilder::new().mode(ALONE).create(folder);
         let made = make(self.shards()).and_then(|()| make(self.folder.path().join(PARTIAL)));
         made.map_err(|e| Error::io("create", Place::Temporary, e))
     }
 
-    /// The file for what has come of an object that is not whole yet.
+    /// Path for the bytes of an object that is not whole yet.
     pub(super) fn partial(&self, index: u32, place: usize) -> PathBuf {
         self.folder.path().join(PARTIAL).join(format!("{index:03}.{place}"))
     }
 
-    /// A shard file of an encoding whose files are named after `name`.
+    /// Path of a shard file of an encoding whose files are named after `name`.
     pub(super) fn shard(&self, name: &[u8], index: usize) -> PathBuf {
         self.shards().join(file_name(name, index))
     }
 
-    /// The same error in words that do not name a path nobody has heard of.
+    /// The same error without the path, which the user does not know.
     pub(super) fn failure(error: Error) -> Error {
         Error { place: Place::Temporary, ..error }
     }
 }
 
-/// Removes the rooms of processes that were killed: whose process is gone, whose lock nobody holds, and in which there is nothing
-/// but what belongs there, all of it or what another such process left of it. What cannot be removed stays, and hurts nobody.
+/// Removes rooms of killed processes. Such a room's process is gone, nobody holds its lock, and it contains only what a
+/// room may hold, whole or in part. Rooms that cannot be removed stay and do no harm.
 fn remove_stale(folder: &Path) {
     let belongs = |name: &OsString| {
         name == PAYLOAD || name == SHARDS || name == PARTIAL || is_temporary(name.as_bytes())
     };
-    // In a folder that all may write to anything may have taken its place meanwhile: a pipe would be waited for.
+    // In a folder that everybody may write to, a pipe may have taken its place, and opening that would block.
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let is_free = |path: &Path| -> io::Result<bool> {
         let lock = File::options().read(true).custom_flags(flags).open(path)?;
@@ -111,7 +111,7 @@ fn remove_stale(folder: &Path) {
 mod tests {
     use super::*;
 
-    /// A process may be killed between any two steps of making a room, and of removing one.
+    /// A process may be killed between any two steps of making or removing a room.
     #[test]
     fn rooms_of_the_dead_go_whatever_is_left_of_them() {
         let spool = tempfile::tempdir().expect("a scratch folder");
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(left, [false, false, false, false, true, true]);
     }
 
-    /// Whatever the process withholds from others, and it may be nothing.
+    /// Rooms are private whatever the umask, which may be 0.
     #[test]
     fn rooms_are_their_owners_alone() {
         use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! From a payload to shards in stores: segment by segment, each coded into a temporary folder and sent from there while the next
-//! one is coded.
+//! Sends a payload to stores, segment by segment. Each segment is coded into a temporary folder and sent from there
+//! while the next is coded.
 
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
@@ -35,75 +35,76 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Payload bytes of a segment, unless another size is asked for.
+/// Payload bytes of a segment by default.
 pub const SEGMENT: u64 = 1 << 30;
-/// Bytes of a pipe that are read at a time.
+/// Bytes read from a pipe at a time.
 const PIECE: usize = 1 << 20;
-/// Bytes for the buffers of sets at most: objects that go up at the same time need some too.
+/// Most bytes for the buffers of sets: concurrent uploads need memory too.
 const CODING_MEMORY: u64 = 40 << 20;
 
-/// How a payload is sent.
+/// Options of sending a payload.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// How each segment is encoded.
+    /// Options of encoding a segment.
     pub encode: Options,
     /// Payload bytes of each segment but the last.
     pub segment_len: u64,
-    /// Where the shards of segments wait, two segments of them; `None`: where the system has temporary files.
+    /// Folder for the waiting shards of two segments; `None`: the system's folder for temporary files.
     pub spool: Option<PathBuf>,
-    /// Objects that go up at the same time.
+    /// Number of concurrent uploads.
     pub uploads: usize,
-    /// A domain may hold more shards than may be lost.
+    /// Whether a domain may hold more shards than may be lost.
     pub crowded: bool,
-    /// Permissions of objects that are files, less those that the process withholds: whoever may not read the payload may not read
-    /// these ([`Policy::made_of`]).
+    /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
+    /// for those who may read the payload ([`Policy::made_of`]).
     pub permissions: u32,
 }
 
-/// Characters of a domain's name that progress shows.
+/// Most characters of a domain's name in progress output.
 const NAME: usize = 12;
 
-/// What became of a payload that was sent.
+/// The result of sending a payload.
 #[must_use = "shards may be missing"]
 #[derive(Debug)]
 pub struct Sent {
-    /// The root of the manifest.
+    /// Root of the manifest.
     pub root: Digest,
-    /// What it says.
+    /// The manifest.
     pub manifest: Manifest,
-    /// Objects that were made.
+    /// New objects.
     pub created: u64,
-    /// Objects that were there already, as they have to be.
+    /// Objects that were there already, with the expected size and first bytes.
     pub kept: u64,
-    /// Bytes that went up.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// What did not arrive.
+    /// Objects that did not arrive.
     pub missing: Vec<Missing>,
-    /// The fewest shards of any segment that arrived.
+    /// The smallest number of shards that arrived of any segment.
     pub weakest: u32,
-    /// What may fail without loss once nothing is missing.
+    /// Failures that lose nothing once no object is missing.
     pub survival: Survival,
 }
 
 /// An object that did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The segment it is of; `None`: it is the manifest.
+    /// Segment and shard; `None`: it is the manifest.
     pub shard: Option<(u32, u32)>,
-    /// The number of the place.
+    /// Number of the place.
     pub place: usize,
-    /// Why.
+    /// Cause.
     pub why: StoreError,
 }
 
 impl Sent {
-    /// What it means that something is missing; `None`: nothing is.
+    /// Class of the missing objects; `None`: no object is missing.
     pub fn class(&self) -> Option<Class> {
         (!self.missing.is_empty()).then_some(Class::Mendable)
     }
 }
 
-/// So many shards have to arrive before a root is given out: half of what may be lost is there.
+/// Shards of each segment that must arrive before the root is given out: enough to restore, and half of those that may
+/// be lost.
 pub fn needed(options: &Options) -> u32 {
     (options.code.k() + options.code.m().div_ceil(2)) as u32
 }
@@ -111,8 +112,8 @@ pub fn needed(options: &Options) -> u32 {
 /// Encodes a payload into shards at `places`, which record `name`.
 ///
 /// # Errors
-/// Those of the payload; [`StoresError::Crowded`], [`StoresError::FewLanded`], [`StoresError::NoManifestLanded`]. What did
-/// not arrive although enough did is in the result.
+/// Those of the payload; [`StoresError::Crowded`], [`StoresError::FewLanded`], [`StoresError::NoManifestLanded`].
+/// Missing objects are in the result if enough arrived.
 pub fn send(
     source: Source<'_>,
     name: &[u8],
@@ -156,7 +157,7 @@ pub fn send(
         let coding = code(source, (name, most), options, &coded, context);
         drop(coded);
         let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // When sending failed, coding stopped because of it.
+        // A failure to send stops coding, so its error comes first.
         let sent = sent?;
         coding.map(|()| sent)
     })?;
@@ -184,7 +185,7 @@ pub fn send(
     })
 }
 
-/// Refuses places that shards cannot go to, before any work.
+/// Refuses unusable places before any work.
 fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
     let refused = |error: StoresError| Error::new("encode", error);
     if places.is_empty() {
@@ -209,12 +210,12 @@ fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
     Ok(placement)
 }
 
-/// What the manifest says of a place.
+/// The manifest's record of a place.
 fn recorded(target: &Target) -> ManifestTarget {
     ManifestTarget { url: target.name(), domain: target.domain.clone() }
 }
 
-/// Refuses so many segments when the manifest has no room for them.
+/// Refuses more segments than the manifest has room for.
 fn check_segments(segments: u64, most: u64) -> Result<()> {
     let many = StoresError::ManySegments { segments, most };
     if segments > most { Err(Error::new("encode", many)) } else { Ok(()) }
@@ -266,16 +267,17 @@ impl Payload for Spooled {
     }
 }
 
-/// A segment that was coded.
+/// A coded segment.
 struct Coded {
     number: u32,
     encoding: Encoding,
-    /// What its files are named after.
+    /// The name that its files begin with.
     files: Vec<u8>,
     room: Room,
 }
 
-/// Codes segment after segment, which record `name`, or of a sealed payload none; `most` of them, until the source ends or nobody takes them any more.
+/// Codes segment after segment, at most `most`, until the source ends or the receiver is gone. Segments record `name`;
+/// those of a sealed payload record none.
 fn code(
     mut source: Source<'_>,
     (name, most): (Option<&[u8]>, u64),
@@ -285,7 +287,7 @@ fn code(
 ) -> Result<()> {
     let settings = crate::context::Settings {
         max_memory: context.settings.max_memory.min(CODING_MEMORY),
-        // It is sent, and then removed.
+        // The files are removed after sending.
         sync: false,
         ..context.settings
     };
@@ -308,13 +310,13 @@ fn code(
                 let path = room.payload();
                 let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
                 let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
-                // Open is enough.
+                // The open file stays readable.
                 let _ = fs::remove_file(&path);
                 let segment = Spooled { file, len, place };
                 (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
             }
         };
-        // Whoever sends says why it does not go on.
+        // The sender tells its own error.
         if coded.send(segment).is_err() || is_last {
             break;
         }
@@ -322,8 +324,8 @@ fn code(
     Ok(())
 }
 
-/// Copies a segment of a pipe to a file; tells how long it is, and whether the pipe has ended. `ahead` holds what was read
-/// behind the segment: whether it is the last one, the next byte tells.
+/// Copies a segment of a pipe to a file; returns its length, and whether the pipe has ended. A byte read beyond the
+/// segment tells whether it is the last; `ahead` keeps that byte for the next segment.
 fn spool(
     source: &mut Source<'_>,
     start: u64,
@@ -352,7 +354,7 @@ fn spool(
     Ok((len, read == 0))
 }
 
-/// The name that a segment records: by itself it is not the payload, unless it is the only one.
+/// The name that a segment records: the payload's own if it is the only segment, else with a number.
 fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
     if number == 0 && is_last {
         return name.to_vec();
@@ -387,7 +389,7 @@ fn code_segment(
     Ok(Coded { number, encoding: header.encoding, files, room })
 }
 
-/// Sends what was coded.
+/// Sends coded segments.
 struct Sending<'a> {
     places: &'a Places,
     placement: &'a Placement,
@@ -397,13 +399,13 @@ struct Sending<'a> {
     kept: AtomicU64,
     sent_bytes: AtomicU64,
     missing: Mutex<Vec<Missing>>,
-    /// Objects that are there, by place.
+    /// Number of objects that arrived at each place.
     landed: Mutex<Vec<u64>>,
     meter: &'a dyn Meter,
 }
 
 impl Sending<'_> {
-    /// Sends segments as they come; returns them, and the fewest shards of any that arrived.
+    /// Sends segments as they come; returns them, and the smallest number of shards that arrived of any segment.
     fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, u32)> {
         let (mut segments, mut weakest) = (Vec::new(), u32::MAX);
         for segment in coded {
@@ -421,7 +423,7 @@ impl Sending<'_> {
         Ok((segments, weakest))
     }
 
-    /// Sends the shards of a segment; tells how many arrived.
+    /// Sends the shards of a segment; returns how many arrived.
     fn segment(&self, segment: &Coded) -> Result<u32> {
         let n = self.options.encode.code.n();
         let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
@@ -448,7 +450,8 @@ impl Sending<'_> {
         }
     }
 
-    /// What is under a root already, by place and shard; where a place does not say, putting tells.
+    /// Sizes of shards that are under a root already, by place and shard. Places without a list are skipped: a put
+    /// tells what is there.
     fn there(&self, places: &BTreeSet<usize>, root: &Digest) -> BTreeMap<(usize, u32), u64> {
         let found = Mutex::new(BTreeMap::new());
         let places: Vec<usize> = places.iter().copied().collect();
@@ -466,7 +469,8 @@ impl Sending<'_> {
         into_value(found)
     }
 
-    /// Sends a shard file, unless it is there; tells whether it is there now. Fails only if what was coded cannot be read.
+    /// Sends a shard file unless it is there; tells whether it is there now. It fails only if the coded file cannot be
+    /// read.
     fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
         let place = self.placement.target(segment.number.into(), index as usize);
         let path = segment.room.shard(&segment.files, index as usize);
@@ -482,7 +486,7 @@ impl Sending<'_> {
             put(self.places, place, &file, (&key, len, &header), &self.cancel)
         };
         let sent = sent();
-        // The room is for the next ones.
+        // The space serves the next segments.
         let _ = fs::remove_file(&path);
         let (payload, n) = (segment.encoding.geometry.payload_len(), self.options.encode.code.n() as u64);
         let share = |shards: u32| (u128::from(payload) * u128::from(shards) / u128::from(n)) as u64;
@@ -500,7 +504,7 @@ impl Sending<'_> {
         Ok(true)
     }
 
-    /// Counts an object that is where it belongs.
+    /// Counts an object that arrived.
     fn landed(&self, place: usize, put: Put, len: u64) {
         if put == Put::Created {
             self.created.fetch_add(1, Ordering::Relaxed);
@@ -511,7 +515,7 @@ impl Sending<'_> {
         let mut landed = lock(&self.landed);
         landed[place] += 1;
         let parts = landed.iter().enumerate().map(|(place, count)| {
-            // The end of a long name tells more than its beginning.
+            // Long names differ at their ends.
             let name = &self.places.get(place).target.domain;
             let skip = name.chars().count().saturating_sub(NAME);
             format!(
@@ -523,10 +527,10 @@ impl Sending<'_> {
         self.meter.tell(&parts.collect::<Vec<_>>().join(", "));
     }
 
-    /// Sends the manifest to every place; returns its root.
+    /// Sends the manifest to all places; returns its root.
     fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
         let (bytes, root) = (manifest.to_bytes(), manifest.root());
-        // Whoever has the root gets this or nothing.
+        // Readers accept nothing else under this root, so the manifest has to be valid.
         Manifest::open(&root, &bytes).map_err(|e| Error::new("encode", StoresError::Manifest(e)))?;
         let key = keys::manifest(&root);
         let landed = AtomicU32::new(0);
@@ -552,14 +556,14 @@ impl Sending<'_> {
         Ok(root)
     }
 
-    /// What went wrong, once for each place.
+    /// The causes of missing objects, a line for each place.
     fn causes(&self, of: impl Fn(&Missing) -> bool) -> Vec<String> {
         let missing = lock(&self.missing);
         causes(missing.iter().filter(|missing| of(missing)), self.places)
     }
 }
 
-/// A line for each place at which something is missing: why, and of how many objects.
+/// A line for each place with missing objects: the cause, and their number.
 pub fn causes<'a>(missing: impl Iterator<Item = &'a Missing>, places: &Places) -> Vec<String> {
     let mut causes: BTreeMap<usize, (usize, &StoreError)> = BTreeMap::new();
     for missing in missing {

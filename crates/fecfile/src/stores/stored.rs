@@ -1,4 +1,4 @@
-//! A payload that stands in stores, found by its root; and how it is restored.
+//! Finds a payload in stores by its root, and restores it.
 
 use super::error::StoresError;
 use super::fetch::Fetch;
@@ -32,35 +32,35 @@ pub struct Stored<'a> {
     pub(super) places: &'a Places,
     pub(super) root: Digest,
     pub(super) manifest: Manifest,
-    /// There is no manifest: the root is that of the only segment.
+    /// There is no manifest: the root is the only segment's.
     pub(super) is_bare: bool,
-    /// The places that have the manifest, if that was asked.
+    /// Places that have the manifest; all of them only if that was asked.
     pub(super) has_manifest: Vec<usize>,
-    /// What each place fails together with: as it was named, or else as the manifest says.
+    /// Domain of each place: as the user named it, or else as the manifest records it.
     pub(super) domains: Vec<String>,
-    /// How long it took to have the manifest: what is usual here.
+    /// Time that the manifest took: a measure of usual delays.
     pub(super) usual: Duration,
-    /// Where shards wait, one segment of them and the next one, and for a writer the payload of a segment.
+    /// Folder for the shards of a segment and the next one, and for a writer also for the payload of a segment.
     pub(super) spool: Option<PathBuf>,
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Debug)]
 pub struct StoredRestored {
-    /// Bytes of payload that were written.
+    /// Payload bytes written.
     pub payload_bytes: u64,
-    /// Segments that they are of.
+    /// Segments that these bytes are from.
     pub segments: u64,
-    /// Bytes of objects that were fetched.
+    /// Bytes of objects fetched.
     pub fetched_bytes: u64,
-    /// Shards that came, by place; or records of them, for a part of the payload.
+    /// Shards that came from each place; for a part of the payload, records of shards.
     pub came: BTreeMap<usize, u64>,
-    /// What went wrong, and did no harm.
+    /// Failures that did no harm.
     pub trouble: Vec<String>,
 }
 
 impl StoredRestored {
-    /// So many bytes of payload, and nothing fetched yet.
+    /// A result of this many payload bytes, with nothing fetched yet.
     pub(super) fn new(payload_bytes: u64) -> StoredRestored {
         StoredRestored {
             payload_bytes,
@@ -76,7 +76,7 @@ impl<'a> Stored<'a> {
     /// Finds the payload with this root: its manifest, or the shards of a segment that has this root.
     ///
     /// # Errors
-    /// [`StoresError::NotFound`], and [`StoresError::Manifest`] for one that its maker made wrong.
+    /// [`StoresError::NotFound`], and [`StoresError::Manifest`] for a manifest that its maker made wrong.
     pub fn find(places: &'a Places, root: Digest, spool: Option<PathBuf>) -> Result<Stored<'a>> {
         Stored::found(places, root, spool, false)
     }
@@ -111,43 +111,43 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// What its manifest says.
+    /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Its root.
+    /// The root of the payload.
     pub fn root(&self) -> Digest {
         self.root
     }
 
-    /// What opens it, if it is sealed.
+    /// The opener of the payload, if it is sealed.
     ///
     /// # Errors
-    /// Those of [`SealError`](crate::seal::SealError): it is sealed, and these keys do not open it; or keys are given, and it is
-    /// not.
+    /// Those of [`SealError`](crate::seal::SealError): these keys do not open the payload, or it is not sealed although
+    /// keys are given.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
         let opener = opener(self.is_sealed(), Some(&self.manifest.meta), keys, SealedKind::Payload);
         opener.map_err(|e| Error::new("open", e))
     }
 
-    /// Whether what is restored without a key is ciphertext. For the root of a single segment of a sealed payload there may be no
-    /// key at all: what opens it stands in the manifest of the whole.
+    /// Whether a restore without a key yields ciphertext. For the root of a single segment of a sealed payload there
+    /// may be no key at all: the seal is in the manifest of the whole.
     pub fn is_sealed(&self) -> bool {
         self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed())
     }
 
-    /// How much there is of it, if it is sealed: a manifest knows all segments.
+    /// Length of the sealed payload: a manifest knows all segments.
     pub(super) fn extent(&self) -> Extent {
         Extent { sealed_len: self.manifest.payload_len(), is_cut: false }
     }
 
-    /// The recorded name, if it is not sealed.
+    /// The recorded name, if the payload is not sealed.
     pub fn name(&self) -> Option<&[u8]> {
         self.manifest.meta.name.as_deref()
     }
 
-    /// Where the shards of a segment belong, as far as the manifest names places that are known here.
+    /// Home of each shard of a segment, as far as the manifest's places are among those given.
     pub(super) fn home(&self, segment: usize) -> BTreeMap<u32, usize> {
         let target = |target: &ManifestTarget| {
             let parsed = Target::parse(&target.url).ok()?;
@@ -158,7 +158,8 @@ impl<'a> Stored<'a> {
         let placement = Placement::new(&targets, self.manifest.code);
         let place = |index: usize| {
             let target = &targets[placement.target(segment as u64, index)];
-            // The same bucket may be reached by another way: what comes from there is proved.
+            // The same bucket may be reached by another endpoint. A wrong match is harmless, because objects are
+            // proved.
             let is =
                 |same: &dyn Fn(&Target) -> bool| self.places.iter().position(|place| same(&place.target));
             is(&|other| other.name() == target.name()).or_else(|| is(&|other| other.url == target.url))
@@ -166,7 +167,7 @@ impl<'a> Stored<'a> {
         (0..self.manifest.code.n()).filter_map(|index| Some((index as u32, place(index)?))).collect()
     }
 
-    /// Restores the payload to a file, which appears when it is whole.
+    /// Restores the payload to a file, which appears once it is whole.
     ///
     /// # Errors
     /// [`StoresError::FewLeft`], and those of the file.
@@ -191,7 +192,7 @@ impl<'a> Stored<'a> {
         Ok(StoredRestored { payload_bytes: wanted.len(), ..restored })
     }
 
-    /// Restores the payload to a writer, segment after segment, each when all of it is proved.
+    /// Restores the payload to a writer, segment after segment, each once it is proved as a whole.
     ///
     /// # Errors
     /// As [`restore_to_file`](Stored::restore_to_file), and those of the writer, named `place`.
@@ -221,7 +222,7 @@ impl<'a> Stored<'a> {
         Ok(StoredRestored { payload_bytes, ..restored })
     }
 
-    /// Restores one segment after the other by `restore`, which is told where each begins, and fetches the next one meanwhile.
+    /// Restores segments in order by `restore`, which gets the offset of each, and fetches the next one meanwhile.
     fn segments(
         &self,
         context: &Context<'_>,
@@ -241,7 +242,7 @@ impl<'a> Stored<'a> {
                         fetch.until(k).map_err(|error| failure(&error))?;
                         Ok(fetch)
                     });
-                    // Whoever restores has stopped, or will now.
+                    // An error ends the restore, and a failed send means that it has ended.
                     let is_last = fetch.is_err();
                     if fetched.send(fetch).is_err() || is_last {
                         break;
@@ -262,7 +263,7 @@ impl<'a> Stored<'a> {
                 Ok(())
             });
             if restored.is_err() {
-                // It may be waiting for bytes that nobody needs any more.
+                // The fetching thread may be waiting for bytes that are not needed any more.
                 self.places.cancel.cancel();
             }
             restored
@@ -279,8 +280,8 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// Works on the shards of a segment that have come, and fetches others for those that are damaged, until `work` says that it
-    /// had enough.
+    /// Runs `work` on the fetched shards of a segment, and fetches replacements for damaged ones, until `work` returns
+    /// true.
     pub(super) fn segment(
         &self,
         segment: usize,
@@ -307,22 +308,22 @@ impl<'a> Stored<'a> {
                             fetch.is_damaged(shard.index);
                         }
                     }
-                    // None of them is what it has to be.
+                    // All of them are damaged.
                     Err(Error { kind: ErrorKind::NothingFound(_), .. }) => fetch.are_damaged(),
                     Err(error) => return Err(error),
                 }
             }
-            // With k intact ones it would have been whole: what is on the disk is not what came.
+            // K intact shards would have sufficed, so the files differ from the fetched bytes.
             let is_stuck = !is_damaged && fetch.count() >= k;
             let came = fetch.arrivals();
-            // Fewer may do together with what is intact in damaged ones.
+            // Fewer than k may suffice together with intact records of damaged shards.
             if is_stuck || !fetch.until(k).map_err(|error| failure(&error))? && fetch.arrivals() == came {
                 return Err(self.few_left(segment, fetch));
             }
         }
     }
 
-    /// Too few shards of a segment can be had.
+    /// The error for too few shards of a segment.
     pub(super) fn few_left(&self, segment: usize, fetch: &Fetch<'_>) -> Error {
         let few = StoresError::FewLeft {
             segment: segment as u32,
@@ -334,7 +335,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The error of an operation that a store's error ends.
+/// The error of an operation that a store's error ended.
 pub(super) fn failure(error: &super::error::StoreError) -> Error {
     match error {
         super::error::StoreError::Cancelled => Error::new("decode", StoresError::Stopped),

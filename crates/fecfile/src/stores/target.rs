@@ -1,23 +1,23 @@
-//! Places that shards go to and come from, as a user names them: a URL or a folder, and what belongs to it.
+//! Targets: the user's names of places for shards, each a URL or a folder with options.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What a user names: `URL[,NAME=VALUE]…`.
+/// A place as the user names it: `URL[,NAME=VALUE]…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The place, without a slash at its end, and without what follows the comma.
+    /// The place, without trailing slashes and options.
     pub url: String,
-    /// What fails together: no domain gets more shards of a set than may be lost.
+    /// Name of the group of places that fail together. No domain gets more shards of a set than may be lost.
     pub domain: String,
-    /// Where an S3 service is that is not Amazon's: `http://host:port`.
+    /// Address of an S3 service other than Amazon's: `http://host:port`.
     pub endpoint: Option<String>,
-    /// The region of an S3 service.
+    /// Region of an S3 service.
     pub region: Option<String>,
-    /// The profile in the files of AWS that has the credentials.
+    /// Profile with the credentials in the files of AWS.
     pub profile: Option<String>,
-    /// What kind of place it is.
+    /// Kind of the place.
     pub scheme: Scheme,
 }
 
@@ -32,38 +32,38 @@ pub enum Scheme {
     Google,
     /// `az://CONTAINER/PREFIX`.
     Azure,
-    /// `https://HOST/PATH`, or `http://`: for reading.
+    /// `https://HOST/PATH`, or `http://`: only for reading.
     Http,
 }
 
-/// Why a target cannot be used.
+/// Errors of parsing a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// Nothing is named.
+    /// The name is empty.
     #[error("it is empty")]
     Empty,
-    /// A scheme that is not known.
+    /// The scheme is unknown.
     #[error("{0}:// is not known; s3, gs, az, https, http, file and folders are")]
     Scheme(String),
-    /// A URL that names no host or bucket, or that has what does not belong into it.
+    /// The URL names no host or bucket, or has a part that does not belong there.
     #[error("{0}")]
     Url(&'static str),
-    /// A scheme that is known, and no `://` behind it.
+    /// A known scheme without `://` behind it.
     #[error("write {0}://…, with a colon and two slashes")]
     Colon(&'static str),
-    /// Behind the comma stands something unknown; its name, if it has one.
+    /// An unknown option behind a comma; its name, if it has one.
     #[error("{}what stands behind the comma is not known: domain=, endpoint=, region= and profile= are", Name(.0))]
     Option(Option<String>),
 }
 
-/// The longest name of a domain, in bytes.
+/// Longest name of a domain, in bytes.
 const MAX_DOMAIN: usize = 64;
-/// The longest name of an option that is repeated in an error.
+/// Longest name of an option that an error repeats, in bytes.
 const MAX_NAME: usize = 32;
 
 impl Target {
-    /// Takes apart what a user names. A URL has no user, password, query or fragment: credentials come from the environment
-    /// and from files, and never stand where others see them.
+    /// Parses a target. A URL has no user, password, query or fragment: credentials come from the environment and from
+    /// files, so they never stand where others see them.
     ///
     /// # Errors
     /// [`TargetError`].
@@ -88,13 +88,13 @@ impl Target {
             return Err(TargetError::Url("the name of a domain has at most 64 bytes"));
         }
         let (url, scheme) = scheme_of(place)?;
-        // By itself each place is a domain of its own.
+        // By default each place is its own domain.
         let mut target = Target { url, domain: String::new(), endpoint, region, profile, scheme };
         target.domain = domain.unwrap_or_else(|| target.name());
         Ok(target)
     }
 
-    /// The place as it is recorded and told: its URL, and the endpoint of another service than the usual one.
+    /// The place's name in manifests and messages: its URL, and its endpoint if one is given.
     pub fn name(&self) -> String {
         match &self.endpoint {
             Some(endpoint) => format!("{},endpoint={endpoint}", self.url),
@@ -102,7 +102,7 @@ impl Target {
         }
     }
 
-    /// Whether its domain is another one than its own.
+    /// Whether its domain is not the default one.
     pub fn has_domain(&self) -> bool {
         self.domain != self.name()
     }
@@ -113,7 +113,8 @@ impl Target {
         behind.split_once('/').unwrap_or((behind, ""))
     }
 
-    /// What it is, whatever it is called, as far as can be seen from here. Two places that share any of these are one.
+    /// Identities of the place, independent of its name, as far as visible from here. Two targets that share an
+    /// identity are the same place.
     pub(super) fn identities(&self) -> Vec<Identity> {
         match &self.scheme {
             Scheme::Folder(path) => {
@@ -124,24 +125,24 @@ impl Target {
         }
     }
 
-    /// Whether it is only for reading.
+    /// Whether the place is only for reading.
     pub fn is_read_only(&self) -> bool {
         self.scheme == Scheme::Http
     }
 }
 
-/// Something that no two places have.
+/// A property that no two places share.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Identity {
-    /// Device and inode of a folder that is there.
+    /// Device and inode of an existing folder.
     File(u64, u64),
-    /// The path of a folder, without links.
+    /// Path of a folder, without links.
     Path(PathBuf),
-    /// The name of anything else.
+    /// Name of any other place.
     Name(String),
 }
 
-/// A path without links, as far as it exists.
+/// The path with links resolved, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let known = absolute.ancestors().find_map(|there| Some((there, fs::canonicalize(there).ok()?)));
@@ -151,14 +152,14 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// The name of an option. Anything else may be a secret.
+/// The name of an option, for messages. Any other text may be a secret.
 fn name_of(option: &str) -> Option<String> {
     let (name, _) = option.split_once('=')?;
     let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '_');
     ((1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_name)).then(|| name.to_owned())
 }
 
-/// The name of an option before a sentence.
+/// Writes the name of an option in front of a sentence.
 struct Name<'a>(&'a Option<String>);
 
 impl std::fmt::Display for Name<'_> {
@@ -167,7 +168,7 @@ impl std::fmt::Display for Name<'_> {
     }
 }
 
-/// The scheme that a place begins with, and `:` or `//` behind it: hardly anybody calls a folder so.
+/// The known scheme that the place begins with, if `:` or `//` follows it: folders hardly have such names.
 fn mistyped(place: &str) -> Option<&'static str> {
     let known = ["s3", "gs", "az", "https", "http", "file"].into_iter();
     let mut of_place = known
@@ -208,12 +209,12 @@ fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
         _ => return Err(TargetError::Scheme(scheme.to_owned())),
     };
     check_url(if behind.trim_end_matches('/').is_empty() { place } else { trimmed })?;
-    // However the scheme is written, it is one place.
+    // The case of the scheme does not matter.
     let rest = trimmed.find("://").map_or("", |at| &trimmed[at..]);
     Ok((format!("{}{rest}", scheme_name.to_ascii_lowercase()), scheme))
 }
 
-/// Refuses what does not belong into a URL of a place.
+/// Refuses parts that do not belong into a place's URL.
 fn check_url(url: &str) -> Result<(), TargetError> {
     let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
     let (host, path) = behind.split_once('/').unwrap_or((behind, ""));

@@ -1,4 +1,4 @@
-//! One shard file on its way here.
+//! The transfer of a shard file into the local folder.
 
 use super::call::Cancel;
 use super::error::StoreError;
@@ -14,20 +14,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a transfer runs before its speed is believed.
+/// Time after which a transfer's speed is believed.
 pub(super) const WARM: Duration = Duration::from_secs(1);
 
-/// A shard file that is being fetched.
+/// A shard file being fetched.
 #[derive(Clone)]
 pub(super) struct Active {
     pub(super) started: Instant,
     pub(super) cancel: Cancel,
-    /// Bytes of it that were here before, and that are here now.
+    /// Bytes of it that were here at the start, and that are here now.
     from: u64,
     bytes: Arc<AtomicU64>,
-    /// Another one was begun because this one is late.
+    /// Another transfer was begun because this one is late.
     pub(super) is_late: bool,
-    /// Spare bytes that were taken for that.
+    /// Spare bytes taken for the other transfer.
     pub(super) paid: u64,
 }
 
@@ -43,24 +43,24 @@ impl Active {
         }
     }
 
-    /// Bytes that are here.
+    /// Bytes that are here now.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that came since it began.
+    /// Bytes that came since the start.
     pub(super) fn moved(&self) -> u64 {
         self.bytes() - self.from
     }
 
-    /// Bytes a second; `None`: it is too early to tell.
+    /// Speed in bytes a second; `None`: too early to tell.
     pub(super) fn speed(&self) -> Option<f64> {
         let time = self.started.elapsed();
         (time >= WARM).then(|| self.moved() as f64 / time.as_secs_f64())
     }
 }
 
-/// What a thread that fetches needs.
+/// The input of a fetching thread.
 pub(super) struct Source<'a> {
     pub(super) places: &'a Places,
     pub(super) encoding: &'a Encoding,
@@ -68,9 +68,9 @@ pub(super) struct Source<'a> {
     /// Shard and place.
     pub(super) key: (u32, usize),
     pub(super) size: u64,
-    /// How often it failed before.
+    /// Earlier failures.
     pub(super) tries: u32,
-    /// Where it is until it is whole, and from then on.
+    /// Path until the file is whole, and the final path.
     pub(super) partial: PathBuf,
     pub(super) path: PathBuf,
 }
@@ -79,13 +79,13 @@ pub(super) struct Source<'a> {
 pub(super) struct Came {
     pub(super) done: Result<(), StoreError>,
     pub(super) time: Duration,
-    /// Bytes that came.
+    /// Bytes that came in this transfer.
     pub(super) moved: u64,
-    /// Bytes that are here, if it is not whole.
+    /// Bytes that are here if the file is not whole.
     pub(super) bytes: u64,
 }
 
-/// Fetches a shard file; what came of it before is not fetched again.
+/// Fetches a shard file. Bytes that came before are not fetched again.
 pub(super) fn transfer(source: &Source<'_>, active: &Active) -> Came {
     let call = source.places.call(&active.cancel);
     let is_on = source.tries == 0 || call.pause_before(source.tries);
@@ -104,11 +104,11 @@ fn fetch(source: &Source<'_>, active: &Active) -> Result<(), StoreError> {
     let call = places.call(&active.cancel);
     let (key, store) = (keys::shard(&encoding.root, source.key.0), &places.get(source.key.1).store);
     let mut len = encoding.layout().file_len;
-    // A list may be behind.
+    // A list may be out of date.
     if source.size != len {
         len = len.min(store.head(&key, &call)?.size);
     }
-    // Two places may give the same shard one after the other: under its name it appears when it is whole.
+    // Two places may give the same shard in turn, so the file gets its name only when whole.
     let mut open = File::options();
     let open = open.write(true).create(true).truncate(active.from == 0).mode(OWNER_ALONE);
     let file = open.open(partial).map_err(|e| sink_failed(&e))?;

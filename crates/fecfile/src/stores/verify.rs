@@ -1,4 +1,4 @@
-//! What is left of a payload in stores, by few bytes or by all.
+//! Verifies a payload in stores, by a few bytes of each object or by all.
 
 use super::error::{StoreError, note};
 use super::find::{self, Candidate, Search};
@@ -21,50 +21,50 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Mutex;
 
-/// Objects that are looked at at the same time.
+/// Objects checked at the same time.
 const TOGETHER: usize = 16;
 
-/// What was found of a payload in stores.
+/// The state of a payload in stores.
 #[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct StoredVerified {
-    /// The segments, in order.
+    /// Segments, in order.
     pub segments: Vec<SegmentState>,
     /// Places that have the manifest.
     pub manifests: Vec<usize>,
-    /// Places that could have it, and have not.
+    /// Writable places that lack it.
     pub lack_manifest: Vec<usize>,
-    /// The root is that of a segment, and there is no manifest.
+    /// The root is a segment's, and there is no manifest.
     pub is_bare: bool,
-    /// Whether every byte was looked at, or only sizes and the first bytes.
+    /// Whether every byte was read, or only sizes and first bytes.
     pub deep: bool,
-    /// Bytes that were fetched.
+    /// Bytes fetched.
     pub fetched_bytes: u64,
-    /// Places that did not tell what they have.
+    /// Places that did not tell their objects, with causes.
     pub trouble: Vec<String>,
-    /// Some of them do not let whoever asks: what they have may be intact.
+    /// Some of these places refuse access, and may have intact objects.
     pub is_denied: bool,
 }
 
-/// What was found of a segment.
+/// The state of a segment.
 #[derive(Clone, Debug)]
 pub struct SegmentState {
-    /// Shards that are intact as far as was looked, each with the places that have it.
+    /// Shards intact as far as was checked, each with the places that have it.
     pub intact: BTreeMap<u32, Vec<usize>>,
-    /// Objects that are not what they have to be: shard and place.
+    /// Damaged objects: shard and place.
     pub damaged: Vec<(u32, usize)>,
-    /// Shards that are nowhere, or damaged wherever they are.
+    /// Shards without an intact copy.
     pub missing: Vec<u32>,
-    /// So many shards more than are needed are there; fewer, if it is negative.
+    /// Shards there beyond those needed; negative if too few are there.
     pub margin: i64,
-    /// How many shards each domain holds.
+    /// Number of shards that each domain holds.
     pub held: BTreeMap<String, usize>,
-    /// What may fail without loss.
+    /// Failures that lose nothing.
     pub survival: Survival,
 }
 
 impl StoredVerified {
-    /// What it means; `None`: all is there and intact.
+    /// Class of the state; `None`: all objects are there and intact.
     pub fn class(&self) -> Option<Class> {
         let is_cut_off = !self.trouble.is_empty();
         if self.segments.iter().any(|segment| segment.margin < 0) {
@@ -97,10 +97,10 @@ impl<'a> Stored<'a> {
         Stored::found(places, root, spool, true)
     }
 
-    /// Looks what is there of all segments: sizes and first bytes, or with `deep` every byte.
+    /// Checks the objects of all segments: sizes and first bytes, or with `deep` every byte.
     ///
     /// # Errors
-    /// Those of the temporary folder; what the places have, and do not tell, is in the result.
+    /// Those of the temporary folder. Places that do not answer are in the result.
     pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<StoredVerified> {
         let meter = context.meter("verify", Some(self.manifest.payload_len()));
         let mut trouble = BTreeMap::new();
@@ -144,7 +144,7 @@ impl<'a> Stored<'a> {
         })
     }
 
-    /// The places that could have the manifest, and have not; those that did not answer are trouble enough.
+    /// Writable places that lack the manifest. Places that are given up are not listed, because they are in `trouble`.
     fn lack_manifest(&self) -> Vec<usize> {
         let lacks = |place: &usize| {
             let has_failed = self.places.get(*place).is_given_up();
@@ -156,11 +156,11 @@ impl<'a> Stored<'a> {
         (0..self.places.len()).filter(lacks).collect()
     }
 
-    /// What objects that were looked at come to.
+    /// Sums up the checked objects of a segment.
     fn state(&self, checked: Vec<(Candidate, bool)>) -> SegmentState {
         let mut intact: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let mut damaged = Vec::new();
-        // Domains that hold nothing count too.
+        // Domains without shards count too.
         let mut held: BTreeMap<String, usize> =
             self.domains.iter().map(|domain| (domain.clone(), 0)).collect();
         for (Candidate { index, place, .. }, is_intact) in checked {
@@ -171,13 +171,13 @@ impl<'a> Stored<'a> {
             }
         }
         for places in intact.values() {
-            // A second copy is no other shard: it counts where the first one is.
+            // A second copy is no further shard, so only the first place counts.
             if let Some(place) = places.first() {
                 *held.entry(self.domains[*place].clone()).or_default() += 1;
             }
         }
         let code = self.manifest.code;
-        // Without a manifest nobody finds the segments.
+        // A copy of the manifest has to survive too, or nobody finds the segments.
         let with_manifest: BTreeSet<&String> =
             self.has_manifest.iter().map(|place| &self.domains[*place]).collect();
         let most = if self.is_bare { held.len() } else { with_manifest.len().saturating_sub(1) };
@@ -192,7 +192,7 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Looks at the sizes and first bytes of objects; `trouble` takes those of which they cannot be had.
+    /// Checks the sizes and first bytes of objects. `trouble` takes the failures.
     fn heads(
         &self,
         encoding: &Encoding,
@@ -209,7 +209,7 @@ impl<'a> Stored<'a> {
             let mut read = Vec::with_capacity(HEADER_LEN);
             let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
                 read.clear();
-                // A list may be behind.
+                // A list may be out of date.
                 if candidate.size != len && store.head(&key, call)?.size != len {
                     return Ok(());
                 }
@@ -230,7 +230,7 @@ impl<'a> Stored<'a> {
         checked
     }
 
-    /// Fetches all that each place has, and looks at every byte.
+    /// Fetches all objects of each place and checks every byte.
     pub(super) fn bodies(
         &self,
         encoding: &Encoding,
@@ -251,13 +251,13 @@ impl<'a> Stored<'a> {
                 let create = create.write(true).create_new(true).mode(OWNER_ALONE).open(&path);
                 let file = create.map_err(|e| Error::io("write", Place::Temporary, e))?;
                 let key = keys::shard(&encoding.root, candidate.index);
-                // One that is too long is damaged however it goes on.
+                // An object that is too long is damaged, whatever the rest of it.
                 let mut len = candidate.size.min(most + 1);
-                // What came before an error is not fetched again.
+                // Bytes that came before an error are not fetched again.
                 let mut at = 0;
                 let got = self.places.retry(place, &self.places.cancel, |store, call| {
                     let from = at;
-                    // A list may be behind.
+                    // A list may be out of date.
                     if candidate.size != most {
                         len = store.head(&key, call)?.size.min(most + 1);
                     }
@@ -293,7 +293,7 @@ impl<'a> Stored<'a> {
             let is_intact = |index: u32| {
                 let own = format!("{index:03}.shard");
                 states.iter().any(|shard| {
-                    // Under its own key: another shard of the encoding is no less wrong there.
+                    // Another shard of the encoding under this key counts as damaged.
                     shard.index == index
                         && shard.state == ShardState::Intact
                         && shard.files.iter().any(|file| file.ends_with(&own))

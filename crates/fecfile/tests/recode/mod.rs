@@ -1,5 +1,6 @@
-//! Sidecars as somebody changes them who can write to them: parts of one are other ones, and checksums, digests and E are right again.
-#![allow(dead_code)] // Each test uses its own part.
+//! Sidecars as an attacker with write access changes them: parts are replaced, and checksums, digests and E are
+//! computed anew.
+#![allow(dead_code)] // each test uses only a part
 
 use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, HashKind};
@@ -16,7 +17,7 @@ pub(crate) struct Recoded {
     bytes: Vec<u8>,
     of: Generation,
     area: Area,
-    /// The catalog, and what stands behind it.
+    /// The catalog and the sections behind it.
     pub(crate) metadata: Vec<u8>,
 }
 
@@ -41,7 +42,7 @@ impl Recoded {
         self.of.layout.catalog_len as usize
     }
 
-    /// E.
+    /// The metadata's root, which docs/FORMAT.md calls E.
     pub(crate) fn metadata_root(&self) -> Digest {
         self.of.root
     }
@@ -50,7 +51,7 @@ impl Recoded {
         Catalog::parse(&self.metadata[..self.catalog_len()]).expect("a catalog").0
     }
 
-    /// With other times and permissions: of each entry, by its path.
+    /// Changes times and permissions of each entry, by its path.
     pub(crate) fn restamped(mut self, change: impl Fn(&[u8], &mut Stat)) -> Recoded {
         let catalog = self.catalog();
         let behind = self.metadata.split_off(self.catalog_len());
@@ -60,20 +61,20 @@ impl Recoded {
         self
     }
 
-    /// Where the digest of a shard of the first group stands: positions first.
+    /// Offset of the digest of shard `nth` of the first group; positions come first.
     fn digest_at(&self, nth: u64) -> usize {
         let catalog = self.catalog();
         self.catalog_len() - 8 * catalog.anchors() as usize - 16 * (catalog.digests() - nth) as usize
     }
 
-    /// With another digest of a position.
+    /// Replaces the digest of a position.
     pub(crate) fn with_digest(mut self, position: u64, digest: [u8; 16]) -> Recoded {
         let at = self.digest_at(position);
         self.metadata[at..at + 16].copy_from_slice(&digest);
         self
     }
 
-    /// With a bit of every recovery shard wrong, before its digest was taken.
+    /// Flips a bit of every recovery shard and recomputes its digest.
     pub(crate) fn misremembered(mut self) -> Recoded {
         let block = self.of.layout.block as usize;
         for nth in 0..self.area.blocks {
@@ -90,14 +91,14 @@ impl Recoded {
         self.with_digest(positions + shard, digest)
     }
 
-    /// With other bytes in the place of these, which stand once in the catalog.
+    /// Replaces bytes that occur once in the metadata.
     pub(crate) fn with(mut self, old: &[u8], new: &[u8]) -> Recoded {
         let at = self.metadata.windows(old.len()).position(|window| window == old).expect("they are there");
         self.metadata[at..at + new.len()].copy_from_slice(new);
         self
     }
 
-    /// The sidecar.
+    /// The changed sidecar.
     pub(crate) fn build(mut self) -> Vec<u8> {
         let pieces = self.pieces(self.of.layout);
         for (nth, piece) in (0..).zip(pieces) {
@@ -107,7 +108,7 @@ impl Recoded {
         self.bytes
     }
 
-    /// Its metadata as a later generation, all of whose pieces stand behind each other.
+    /// The metadata as a later generation: its pieces one behind the other.
     pub(crate) fn as_later(&self) -> Vec<u8> {
         self.pieces(Layout { generation: 2, before: self.of.root, ..self.of.layout }).concat()
     }

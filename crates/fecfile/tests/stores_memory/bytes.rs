@@ -1,11 +1,11 @@
-//! How much is fetched.
+//! Bounds on the fetched bytes.
 
 use crate::store::Ways;
 use crate::{How, Sent, class};
 use fecfile::error::Class;
 use std::time::Instant;
 
-/// k is one above what two good places hold; the set is the whole segment, so that a shard with a wrong bit is of no use.
+/// Two good places hold k - 1 shards. The set is the whole segment, so a shard with a wrong bit is useless.
 const FIVE: How = How { places: 5, code: (7, 8), len: 600_000, segment: 200_000, set_size: Some(1 << 20) };
 
 fn liar() -> Ways {
@@ -20,16 +20,16 @@ fn dead() -> Ways {
     Ways { dead: true, ..Ways::default() }
 }
 
-/// No object of a place comes more often than so, and a list is had once for each segment.
+/// Each object of a place comes at most `times` times, and each segment's list is read once.
 fn are_bounded(sent: &Sent, times: u64) {
     for store in &sent.stores {
         let calls = store.calls();
         for (key, (count, bytes)) in &calls.gets {
-            // What was left before anything came is begun anew.
+            // A transfer that was left before its first byte begins anew.
             assert!(*count <= 8, "place {}: {key} was begun {count} times", store.nth);
             assert!(*bytes <= times * sent.shard, "place {}: {key}: {bytes} bytes", store.nth);
         }
-        // Its error may pass, so a dead place is asked again; and it is given up.
+        // A dead place's error is transient, so it is asked again until it is given up.
         let most = sent.segments.len() as u64 * if calls.gets.is_empty() { 30 } else { 1 };
         assert!(calls.lists <= most, "place {}: {} lists", store.nth, calls.lists);
     }
@@ -43,7 +43,7 @@ fn two_good_places_a_liar_a_slow_one_and_a_dead_one_end_and_are_cheap() {
         sent.restore().expect("it can be restored");
         let well = started.elapsed();
         sent.stores.iter().for_each(|store| store.forget_calls());
-        // Whoever they are.
+        // The bad places differ by seed.
         let at = |nth: usize| &sent.stores[(seed as usize + nth) % 5];
         at(2).set(liar());
         at(3).set(slow(100_000));
@@ -58,7 +58,8 @@ fn two_good_places_a_liar_a_slow_one_and_a_dead_one_end_and_are_cheap() {
     }
 }
 
-/// A bit here and there: together the shards of a liar may do, and the slow place is not waited for.
+/// Single wrong bits leave most records of a liar's shards intact. Together they suffice, and the slow place is not
+/// waited for.
 #[test]
 fn what_is_intact_at_a_liar_is_used() {
     for seed in 0..10 {
@@ -83,7 +84,7 @@ fn where_one_more_shard_is_missing_it_ends_too() {
         let (class, words) = class(&sent.restore().expect_err("too few are right"));
         assert_eq!(class, Class::Io, "what does not answer may have it: {words}");
         assert!(words.contains("s3://bucket/2: it gives damaged shards"), "{words}");
-        // All that two good places and two liars have, and that of the liars once more.
+        // The bound: all shards of two good places and two liars, and the liars' shards once more.
         assert!(sent.given() <= 18 * sent.shard + 10_000, "{} bytes", sent.given());
         are_bounded(&sent, 2);
     }
@@ -100,7 +101,7 @@ fn what_came_before_an_answer_broke_is_not_fetched_again() {
     assert!(sent.given() <= most, "{} bytes, {most} at most", sent.given());
 }
 
-/// Where everything is uneven, hedges are not a storm: k + 1 shards, and a quarter of k besides, two at least.
+/// Hedges are no storm when all speeds vary: at most k + 1 shards, plus a quarter of k or two, whichever is more.
 #[test]
 fn hedges_have_a_bound() {
     let how = How { places: 7, code: (10, 11), len: 1_000_000, segment: 1 << 20, set_size: None };
@@ -116,7 +117,7 @@ fn hedges_have_a_bound() {
     }
 }
 
-/// A place that says nothing costs no bytes, and a moment only.
+/// A silent place costs no bytes and little time.
 #[test]
 fn places_that_say_nothing_cost_no_bytes() {
     let how = How { places: 5, code: (6, 4), len: 600_000, segment: 1 << 20, set_size: None };
@@ -132,7 +133,7 @@ fn places_that_say_nothing_cost_no_bytes() {
     }
 }
 
-/// Liars may say that they have everything.
+/// Liars may claim to have every shard.
 #[test]
 fn liars_that_claim_everything_cost_what_they_sent() {
     for seed in 0..3 {

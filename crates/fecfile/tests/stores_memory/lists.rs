@@ -1,4 +1,4 @@
-//! Lists that are denied, empty, short or broken: what is under a key follows from the root.
+//! Lists that are denied, empty, short or broken. Objects are found all the same, because keys follow from the root.
 
 use crate::store::{Lists, Ways};
 use crate::{How, Sent, class, places};
@@ -39,10 +39,10 @@ fn restore(sent: &Sent, root: Digest) -> Result<Vec<u8>, fecfile::Error> {
     Ok(out)
 }
 
-/// All that is done with an encoding of which nothing is lost.
+/// Runs all operations on an encoding without losses.
 fn all_is_well(sent: &Sent, lists: Lists) {
     sent.restore().unwrap_or_else(|e| panic!("{lists:?}: {e}"));
-    // The root of a segment leads to its shards, and nothing else.
+    // The root of a segment leads to that segment alone.
     let first = restore(sent, sent.segments[0]).unwrap_or_else(|e| panic!("{lists:?}: {e}"));
     assert!(first == sent.payload[..160_000], "{lists:?}");
     let places = sent.places();
@@ -70,7 +70,7 @@ fn what_is_there_is_found_whatever_lists_say() {
         let sent = Sent::new(3, &HOW);
         set(&sent, lists);
         all_is_well(&sent, lists);
-        // Encoding and decoding agree on what is there.
+        // Encoding finds the same objects as decoding.
         let encode = Options::new(Code::new(10, 4).expect("a code"));
         let options = SendOptions {
             encode,
@@ -88,7 +88,7 @@ fn what_is_there_is_found_whatever_lists_say() {
     }
 }
 
-/// After a repair shards may stand anywhere.
+/// Shards may stand at any place after a repair.
 #[test]
 fn what_moved_is_found_whatever_lists_say() {
     for lists in LISTS {
@@ -108,12 +108,13 @@ fn what_moved_is_found_whatever_lists_say() {
     }
 }
 
-/// Only what objects themselves say makes a loss: where whoever may not list is refused what is not there, nobody knows.
+/// Only answers about objects themselves prove a loss. If a place denies missing objects to clients that may not list,
+/// the loss is not certain.
 #[test]
 fn a_loss_is_told_on_the_word_of_objects() {
     for lists in LISTS {
         let sent = Sent::new(5, &HOW);
-        // Five shards of the first segment: more than may be lost.
+        // Five lost shards of the first segment are more than the code allows.
         let prefix = fecfile::names::hex(&sent.segments[0]);
         let gone: BTreeSet<String> = (0..5).map(|index| format!("{prefix}/{index:03}.shard")).collect();
         sent.stores.iter().for_each(|store| store.objects().retain(|key, _| !gone.contains(key)));
@@ -137,7 +138,8 @@ fn a_loss_is_told_on_the_word_of_objects() {
             let error = stored.repair(&how, &Context::default()).expect_err("too few are left");
             assert_eq!(class(&error).0, expected, "{lists:?}, -n {dry_run}");
         }
-        // Of another root nothing is there, and nobody but objects can say so; or something is wrong with the places.
+        // Another root has no objects. Only answers about objects prove that, unless something is wrong with the
+        // places.
         let expected = match lists {
             Lists::NoBucket | Lists::Broken | Lists::Endless => Class::Io,
             _ => expected,
@@ -147,13 +149,13 @@ fn a_loss_is_told_on_the_word_of_objects() {
     }
 }
 
-/// Asking by keys is for what lists do not tell: where they do, it costs nothing.
+/// Complete lists make requests by key unnecessary.
 #[test]
 fn lists_that_tell_all_are_enough() {
     let sent = Sent::new(6, &HOW);
     sent.restore().expect("it can be restored");
     for store in &sent.stores {
-        // Of the manifest.
+        // The only HEAD request is for the manifest.
         assert!(store.calls().heads <= 1, "{} heads", store.calls().heads);
     }
 }

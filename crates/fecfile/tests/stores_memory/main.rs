@@ -1,5 +1,5 @@
-//! Payloads in stores in memory that lie, stall, crawl, are dead, or tell nothing right of what they have: what comes back, and how many
-//! calls and bytes it takes. Counts are asserted, times are told.
+//! Payloads in memory stores that lie, stall, crawl, are dead, or give wrong lists. The tests check the result and the
+//! number of calls and bytes. Counts are asserted, times are printed.
 
 mod bytes;
 mod lists;
@@ -30,7 +30,7 @@ pub(crate) struct Sent {
     pub(crate) shard: u64,
 }
 
-/// How a payload is sent.
+/// Settings of sending a payload.
 pub(crate) struct How {
     pub(crate) places: usize,
     pub(crate) code: (usize, usize),
@@ -66,7 +66,7 @@ impl Sent {
         places(&self.stores, 2)
     }
 
-    /// Restores all of it; what comes out is right, or nothing does.
+    /// Restores the payload, and asserts that no wrong byte comes out.
     pub(crate) fn restore(&self) -> Result<StoredRestored, Error> {
         let places = self.places();
         let mut out = Vec::new();
@@ -80,7 +80,7 @@ impl Sent {
         restored
     }
 
-    /// Bytes of objects that all places gave.
+    /// Bytes of objects given by all places.
     pub(crate) fn given(&self) -> u64 {
         self.stores.iter().map(|store| store.given()).sum()
     }
@@ -95,7 +95,7 @@ pub(crate) fn places(stores: &[Arc<Memory>], retries: u32) -> Places {
     Places::new(stores.iter().map(place).collect(), options)
 }
 
-/// What an error means, and its words.
+/// Class and text of an error.
 pub(crate) fn class(error: &Error) -> (Class, String) {
     (error.class(), error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a repair would do, and does, is one.
+//! A dry run of a repair tells exactly the work of the repair.
 
 use crate::store::{Lists, Ways};
 use crate::{How, Sent};
@@ -16,7 +16,7 @@ fn repair(sent: &Sent, deep: bool, dry_run: bool) -> Result<StoredRepaired, Erro
     stored.repair(&how, &Context::default())
 }
 
-/// What is wrong, by name; whether it can be mended.
+/// A fault: its name, a function that causes it, and whether it can be mended.
 type Wrong = (&'static str, fn(&Sent), bool);
 
 fn lose(sent: &Sent, count: usize) {
@@ -104,11 +104,11 @@ fn a_repair_says_before_what_it_does() {
     }
 }
 
-/// A list that hides an object is no reason to say that it was made.
+/// A repair does not claim to have made an object that a list hid.
 #[test]
 fn what_is_there_is_not_made_anew() {
     let sent = Sent::new(9, &HOW);
-    // At a place where it does not belong, so that nobody asks for it there.
+    // The object is moved away from its home, so no request by key goes there.
     let key = sent.stores[0].shards().remove(0);
     let object = sent.stores[0].objects().remove(&key).expect("it is there");
     sent.stores[1].objects().insert(key.clone(), object);

@@ -1,4 +1,4 @@
-//! A store in memory, which counts what is asked of it, and does what it is told to.
+//! A store in memory that counts its calls and misbehaves on demand.
 
 use fecfile::io::ReadAt;
 use fecfile::stores::call::Call;
@@ -10,59 +10,59 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// A test that asks a place for so much is one that does not end.
+/// A place fails after this many calls, so that endless tests end.
 const TOO_MANY: u64 = 20_000;
-/// Bytes that come at a time.
+/// Bytes given at a time.
 const PIECE: usize = 16 << 10;
 
-/// What lists tell.
+/// Behaviours of lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lists {
     #[default]
     Well,
-    /// They are not allowed; what is not there is refused like that too, as at S3, or not.
+    /// Lists are denied. With `absent_too` requests for missing objects are denied as well, as at S3.
     Denied { absent_too: bool },
-    /// Nothing stands in them.
+    /// Lists are empty.
     Empty,
-    /// Every other object stands in them.
+    /// Lists have every other object.
     Short,
-    /// They are answered by an error that may pass, and does not.
+    /// Lists always fail with a transient error.
     Broken,
-    /// They do not come to an end.
+    /// Lists never end.
     Endless,
-    /// The bucket is not there, they say.
+    /// Lists say that there is no bucket.
     NoBucket,
-    /// All objects are empty, they say.
+    /// Lists say that all objects are empty.
     Sizeless,
-    /// There are none.
+    /// The store cannot list.
     None,
 }
 
-/// What a place does.
+/// Behaviour of a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     pub(crate) lists: Lists,
-    /// So many bits of each answer are others.
+    /// Wrong bits in each answer.
     pub(crate) flips: usize,
-    /// Bytes a second; other ones for each object, up to four times as many.
+    /// Bytes a second; if `uneven`, up to four times as many, at random for each answer.
     pub(crate) speed: Option<u64>,
     pub(crate) uneven: bool,
     pub(crate) dead: bool,
-    /// Objects are asked for, and nothing comes.
+    /// Requests for shards get no byte.
     pub(crate) silent: bool,
-    /// After so many bytes of an answer the connection breaks.
+    /// The connection breaks after this many bytes of an answer.
     pub(crate) breaks_after: Option<usize>,
     pub(crate) read_only: bool,
 }
 
-/// What was asked of a place.
+/// Calls that a place got.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) lists: u64,
     pub(crate) heads: u64,
     pub(crate) puts: u64,
     pub(crate) deletes: u64,
-    /// Reads of each object from its start, and bytes of it that were given.
+    /// Reads of each object from its start, and bytes of it given.
     pub(crate) gets: BTreeMap<String, (u64, u64)>,
 }
 
@@ -112,7 +112,7 @@ impl Memory {
         hold(&self.objects)
     }
 
-    /// Its shard files, by key.
+    /// Keys of its shard files.
     pub(crate) fn shards(&self) -> Vec<String> {
         self.objects().keys().filter(|key| key.ends_with(".shard")).cloned().collect()
     }
@@ -134,7 +134,7 @@ impl Memory {
         mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
     }
 
-    /// How it behaves now; or what it answers to everything.
+    /// Counts a call; returns the current behaviour, or the error that answers every call.
     fn answers(&self, note: impl FnOnce(&mut Calls)) -> Result<Ways, StoreError> {
         if self.all.fetch_add(1, Ordering::Relaxed) >= TOO_MANY {
             return Err(StoreError::Failed("it is asked for ever".into()));
@@ -202,7 +202,7 @@ impl ObjectStore for Memory {
         }
         let part = bytes.get(range.start as usize..range.end as usize);
         let part = part.ok_or_else(|| StoreError::Failed("it is too short".into()))?;
-        // What is small is at once.
+        // Small answers come at once.
         let is_shard = key.ends_with(".shard") && part.len() > 4096;
         let is_held = |time: Duration| is_shard && call.pause(time);
         let faster = if ways.uneven { 1 + self.next() % 4 } else { 1 };

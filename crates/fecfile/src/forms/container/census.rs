@@ -1,7 +1,7 @@
 //! A census of the records in a container, and the chains of groups that they form.
 //!
 //! Each group names the one before it, so a chain is followed from its last group to its first. An index makes a chain
-//! of the groups that it lists, of which records may be lost.
+//! of the groups that it lists, whose records may be lost.
 
 mod seal;
 
@@ -34,50 +34,50 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Last groups that are told apart when no root is wanted; more are ambiguous.
+/// Most last groups without a wanted root; more are an error.
 const MAX_LAST_GROUPS: usize = 65_536;
-/// Indexes that are kept when no root is wanted, and the bytes of their trees together.
+/// Most indexes kept without a wanted root, and the most bytes of their bodies together.
 const MAX_INDEXES: usize = 64;
 const MAX_INDEX_BYTES: u64 = 32 << 20;
-/// Meta frames that are kept.
+/// Most meta frames kept.
 const MAX_METAS: usize = 64;
-/// Headers of indexes whose places are kept.
+/// Most index headers whose places are kept.
 const MAX_PLACES: usize = 8;
-/// Hashes of meta that is refused or invalid: of so many encodings it is known.
+/// Most hashes kept of refused or invalid meta.
 pub(crate) const MAX_BAD_METAS: usize = 65_536;
 
-/// Everything that a scan of a container found.
+/// All findings of a container's scan.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     tallies: Vec<Tally>,
-    /// The place of each group's tally. The root of a group binds all of it.
+    /// The position of each group's tally, by the group's root, which binds the whole group.
     by_root: HashMap<Digest, usize>,
     last_groups: usize,
     indexes: Vec<IndexedGroups>,
     metas: Vec<MetaFrame>,
-    /// The first meta frame, and where it stands.
+    /// Kind, hash and place of the first meta frame.
     first_meta: Option<([u8; 4], Digest, u64)>,
-    /// Where meta frames stand, the first [`MAX_FRAMES`].
+    /// Places of the first [`MAX_FRAMES`] meta frames.
     frames: Vec<FramePlace>,
-    /// The roots of headers of indexes that count, and where they stand; the first [`MAX_PLACES`].
+    /// Roots and places of the first [`MAX_PLACES`] valid index headers outside of annexes.
     index_places: Vec<(Digest, u64)>,
-    /// Hashes of meta that a reader must not go by, or past.
+    /// Hashes of meta that a reader must neither use nor ignore.
     bad_metas: HashSet<Digest>,
     pub leftovers: Leftovers,
-    /// Bytes that belong to nothing.
+    /// Bytes that belong to nothing valid.
     pub gaps: Ranges,
     pub len: u64,
     /// Bytes of annexes.
     pub annexes: u64,
-    /// The last annex: its type, and where it stands.
+    /// Type and place of the last annex.
     last_annex: (u32, Range<u64>),
-    /// The signatures in them.
+    /// Signatures in annexes.
     pub signatures: OfOne,
-    /// Records that were there more than once.
+    /// Records found more than once.
     pub duplicates: u64,
-    /// Records that stand in no annex are of another root than the one that was asked for.
+    /// Records outside of annexes have another root than the wanted one.
     pub holds_others: bool,
-    /// The only root that matters, if one was asked for.
+    /// The wanted root, if one was asked for.
     wanted: Option<Digest>,
 }
 
@@ -86,11 +86,11 @@ pub(crate) struct Census {
 struct FramePlace {
     kind: [u8; 4],
     meta_hash: Digest,
-    /// Where its annex stands, if it is all of one that is kept for such copies.
+    /// Start of its annex, if it fills an annex for copies of the meta.
     annex: Option<u64>,
 }
 
-/// An index, and which of its groups there are records of.
+/// An index, and for each of its groups the tally, if records of it were found.
 #[derive(Debug)]
 struct IndexedGroups {
     index: Index,
@@ -102,43 +102,43 @@ struct IndexedGroups {
 pub(crate) struct Chain {
     pub root: Option<Digest>,
     pub geometry: Option<FileGeometry>,
-    /// Whether every set of every group has k intact shards, the end is known, and of a sealed payload the meta.
+    /// Whether every set of every group has k intact shards, the end is known, and so is the meta of a sealed payload.
     pub is_restorable: bool,
-    /// All that is left of it stands in annexes, which is no damage to what they stand behind.
+    /// All its records are in annexes, so they do not count as damage of the object in front of the annexes.
     pub is_in_annexes: bool,
     members: Members,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Members {
-    /// Those that index number `.0` lists.
+    /// The groups that index number `.0` lists.
     Listed(usize),
-    /// The group with tally `tip`, and all before it, `count` in all.
+    /// The group with tally `tip` and all groups before it, `count` in all.
     Followed { tip: usize, count: usize },
 }
 
-/// What is known of a group from those before it.
+/// A group's link to the groups before it.
 #[derive(Clone, Copy, Default)]
 struct Link {
-    /// The tally of the group that it follows.
+    /// Tally of the group before it.
     before: Option<usize>,
-    /// The first group that is known of its chain, and how many there are from there to here.
+    /// Tally of the first known group of its chain, and the number of groups from there up to this one.
     first: usize,
     count: usize,
-    /// Whether that is group 0, and all up to here can be restored.
+    /// Whether that is group 0 and all groups up to this one can be restored.
     is_whole: bool,
-    /// Some record up to here stands in no annex.
+    /// Some record up to this group is outside of annexes.
     stands_by_itself: bool,
     is_followed: bool,
 }
 
-/// The links of all tallies.
+/// For each tally the one before it.
 #[derive(Debug, Default)]
 pub(crate) struct Links(Vec<Option<usize>>);
 
 impl Census {
-    /// Scans an object, except for the bytes that are `proved` to be something else; places of it that cannot be read cost
-    /// the records that they hit.
+    /// Scans an object, except for bytes that are `proved` to be something else. Unreadable places cost only the
+    /// records that they hit.
     pub(crate) fn of_object(
         (bytes, len): (&Arc<dyn ReadAt>, u64),
         path: &Path,
@@ -156,9 +156,9 @@ impl Census {
         Ok(census)
     }
 
-    /// Takes the word of the index at the end of an object, if that is the index of `wanted`, for where all records stand;
-    /// what stands there is checked when it is loaded. `None` when there is no such index, or the object has not the
-    /// length that follows from it.
+    /// Believes the index at the end of an object about the places of all records, if it is the index of `wanted`. The
+    /// records are checked when they are loaded. `None`: there is no such index, or the object's length does not follow
+    /// from it.
     pub(crate) fn by_index(object: &dyn ReadAt, len: u64, wanted: Digest) -> Option<Census> {
         let tail = len.checked_sub(HEADER_LEN as u64)?;
         let mut bytes = [0; HEADER_LEN];
@@ -199,8 +199,8 @@ impl Census {
         Some(census)
     }
 
-    /// Scans `input`. An object can be passed as `object` too: then index bodies that stand
-    /// before their only good header are found as well.
+    /// Scans `input`. If the input is an object, it can be passed as `object` too. Then index bodies in front of their
+    /// only good header are found as well.
     pub(crate) fn take(
         input: impl ScanInput,
         object: Option<&dyn ReadAt>,
@@ -240,7 +240,7 @@ impl Census {
         Ok(Taken::Yes)
     }
 
-    /// A header without a good body behind it: the body may stand before it.
+    /// Handles an index header without a good body behind it: the body may stand in front of it.
     fn index_header(&mut self, at: u64, header: &IndexHeader, object: Option<&dyn ReadAt>) -> Taken {
         self.leftovers.found_version_1();
         if self.indexes.iter().any(|listed| listed.index.header == *header) {
@@ -270,12 +270,12 @@ impl Census {
         Taken::No { looked_before }
     }
 
-    /// Counts a record that was found at `at`; `tree` is what its proof leads to.
+    /// Counts a record found at `at`, whose proof leads to `tree`.
     pub(crate) fn add_record(&mut self, header: &RecordHeader, tree: &Digest, at: u64) -> Result<()> {
         self.leftovers.found_version_1();
         let GroupId { geometry, root, .. } = &header.group;
         let is_in_annex = self.is_in_annex(at);
-        // The root of a last group is that of its encoding.
+        // The root of a last group is the root of its encoding.
         if geometry.is_last() && self.wanted.is_some_and(|wanted| wanted != *root) {
             self.leftovers.other_root(root);
             self.holds_others |= !is_in_annex;
@@ -298,12 +298,12 @@ impl Census {
         Ok(())
     }
 
-    /// Whether a position is in the annex that was found last: what is in it counts, and is no damage.
+    /// Whether a position is inside the last annex. Records in annexes count, and are no damage.
     fn is_in_annex(&self, at: u64) -> bool {
         self.last_annex.1.contains(&at)
     }
 
-    /// Notes an index; the same one stands in a container several times.
+    /// Keeps an index once, although a container has several copies of it.
     pub(crate) fn add_index(&mut self, index: Index) {
         self.leftovers.found_version_1();
         let root = index.header.root;
@@ -382,7 +382,7 @@ impl Census {
         }
     }
 
-    /// The chain that ends with a group; none if the place of that in the payload is not known.
+    /// The chain that ends with group `tip`; `None` if the group's place in the payload is unknown.
     fn followed_chain(&mut self, tip: usize, link: &Link) -> Option<Chain> {
         let last = self.tallies[tip].id.geometry;
         if last.is_last() && last.number() > 0 && link.count == 1 {
@@ -432,7 +432,7 @@ impl Census {
                     FormatError::NotCanonical("a group is not what the geometry of the payload implies");
                 self.leftovers.reject(|| format!("group {}", id.geometry.number()), error);
             }
-            // One that fits has a lower number, so it was linked before.
+            // A fitting group has a lower number, so it is linked already.
             links[nth] = match before.filter(fits) {
                 None => Link {
                     first: nth,
@@ -503,7 +503,7 @@ impl Census {
         members.iter().map(weakest).min().filter(|_| is_from_0).unwrap_or(0)
     }
 
-    /// How many records of each shard are there, over all sets of the chain.
+    /// Number of records found of each shard, over all sets of the chain.
     pub(crate) fn records_by_index(&self, chain: &Chain, links: &Links, n: u32) -> Vec<u64> {
         let tallies: Vec<&Tally> = self.present(chain, links).collect();
         (0..n).map(|index| tallies.iter().map(|tally| tally.records_of(index)).sum()).collect()
@@ -514,8 +514,8 @@ impl Census {
         matches!(chain.members, Members::Listed(_))
     }
 
-    /// Whether all parts of a chain that has an index stand where they were written: meta, records, and the index three
-    /// times.
+    /// Whether all parts of a chain with an index are at the places where they were written: the meta, the records, and
+    /// the index three times.
     pub(crate) fn is_in_order(&self, chain: &Chain, links: &Links) -> bool {
         let Members::Listed(nth) = chain.members else { return false };
         let header = &self.indexes[nth].index.header;
@@ -540,12 +540,12 @@ impl Census {
         are_records_whole && self.index_places == [0, 1, 2].map(|copy| (header.root, at + copy * step))
     }
 
-    /// Bytes of the meta frame that a chain was written with; `None` if they are not known.
+    /// Bytes of the meta frame that a chain was written with; `None`: unknown.
     pub(crate) fn front_len(&self, chain: &Chain, links: &Links) -> Option<u64> {
         self.meta_len(chain, links).map(|len| if len == 0 { 0 } else { MetaFrame::len_for(len as usize) })
     }
 
-    /// Bytes of a chain's meta; `None` if they are not known.
+    /// Bytes of a chain's meta; `None`: unknown.
     pub(crate) fn meta_len(&self, chain: &Chain, links: &Links) -> Option<u32> {
         if let Members::Listed(nth) = chain.members {
             return Some(self.indexes[nth].index.header.meta_len);
@@ -555,7 +555,7 @@ impl Census {
         frame.map(|frame| frame.meta_len).or_else(|| self.meta(chain, links).map(|_| 0))
     }
 
-    /// M of a chain; `None` if its first group is lost without an index.
+    /// M of a chain; `None` if both its first group and its index are lost.
     fn meta_hash(&self, chain: &Chain, links: &Links) -> Option<Digest> {
         match chain.members {
             Members::Listed(nth) => Some(self.indexes[nth].index.header.meta_hash),
@@ -565,7 +565,7 @@ impl Census {
         }
     }
 
-    /// The meta of a chain, if any copy of it is there.
+    /// The meta of a chain, if a copy of it was found.
     pub(crate) fn meta(&self, chain: &Chain, links: &Links) -> Option<&Meta> {
         if let Members::Listed(nth) = chain.members {
             return Some(&self.indexes[nth].index.meta);
@@ -576,7 +576,7 @@ impl Census {
         if is_empty { Some(&NO_META) } else { found }
     }
 
-    /// Whether anything but the index is left of a chain.
+    /// Whether any record is left of a chain.
     pub(crate) fn has_records(&self, chain: &Chain) -> bool {
         match chain.members {
             Members::Listed(nth) => self.indexes[nth].tallies.iter().any(Option::is_some),
@@ -584,7 +584,7 @@ impl Census {
         }
     }
 
-    /// A chain as an encoding to restore from `file`; without a file, nothing of it can be loaded.
+    /// A chain as an encoding to restore from `file`. Without a file no shard can be loaded.
     pub(crate) fn encoded<'a>(
         &'a self,
         chain: &Chain,
@@ -608,7 +608,7 @@ impl Census {
 static NO_META: Meta =
     Meta { name: None, sha256: None, blake3: None, annexes: None, seal: None, others: Vec::new() };
 
-/// Whether a group can follow another.
+/// Whether a group with `geometry` can follow one with `before`.
 pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {
     let (shape, its) = (before.shape(), geometry.shape());
     if before.is_last() || u64::from(before.number()) + 1 != u64::from(geometry.number()) {
@@ -623,7 +623,7 @@ pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bo
     }
 }
 
-/// An object whose proved shards come as zeros, so that nothing in them is taken for a record.
+/// An object whose proved shards read as zeros, so that no bytes inside them are taken for a record.
 struct Unproved<'a, R> {
     inner: &'a mut Readable<R>,
     object: &'a dyn ReadAt,
@@ -680,7 +680,7 @@ impl<'a> RecordLoader<'a> {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Load::Missing),
             other => other?,
         }
-        // The file may have changed since the scan: everything is checked again.
+        // The file may have changed since the scan, so every part is checked again.
         let fixed = head.first_chunk().expect("a record's head has 128 bytes");
         if record_head_len(fixed) != head.len() {
             return Ok(Load::Damaged);
@@ -715,7 +715,8 @@ mod tests {
     use fec_core::digest::HashKind;
     use fec_core::params::ContainerLayout;
 
-    /// Somebody may sign more behind the end: to whom the last group is the end, that would be another payload.
+    /// An attacker may append groups behind a signed last group. Readers that stop there would get another payload than
+    /// readers that go on.
     #[test]
     fn nothing_follows_a_last_group() {
         let layout = |m| {

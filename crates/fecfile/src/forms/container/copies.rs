@@ -1,5 +1,5 @@
-//! Copies of the meta between the records of a sealed container (docs/FORMAT.md, section 9): what opens the payload is lost
-//! no sooner than the payload.
+//! Copies of the meta between the records of a sealed container (docs/FORMAT.md, section 9): the seal is lost no sooner
+//! than the payload.
 
 use fec_core::block::Code;
 use fec_core::format::annex;
@@ -7,13 +7,13 @@ use fec_core::format::meta::Meta;
 use fec_core::params::Shape;
 use std::ops::Range;
 
-/// Where the copies stand: one in front of the first record of each of m + 1 shards of group 0.
+/// Places of the copies: a copy is in front of the first record of each of m + 1 shards of group 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
-    /// Shards.
+    /// Shards of a set.
     n: u64,
     count: u64,
-    /// Bytes of one.
+    /// Bytes of a copy.
     len: u64,
 }
 
@@ -21,7 +21,7 @@ impl Copies {
     /// No copies.
     pub(crate) const NONE: Copies = Copies { n: 1, count: 0, len: 0 };
 
-    /// The copies that a writer puts into a container of this shape, with a meta frame of `front` bytes.
+    /// The copies in a new container of this shape whose meta frame has `front` bytes.
     pub(crate) fn of(shape: &Shape, meta: &[u8], front: usize) -> Copies {
         match Meta::parse(meta) {
             Ok(meta) if holds_seal(shape, &meta) => Copies::framed(shape.code, front as u64),
@@ -29,43 +29,43 @@ impl Copies {
         }
     }
 
-    /// Copies of a frame of so many bytes.
+    /// Copies of a meta frame of `front` bytes.
     pub(crate) fn framed(code: Code, front: u64) -> Copies {
         let len = front + 2 * annex::HEADER_LEN as u64;
         Copies { n: code.n() as u64, count: code.m() as u64 + 1, len }
     }
 
-    /// How many there are.
+    /// Number of copies.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Bytes of one.
+    /// Bytes of a copy.
     pub(crate) fn each_len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes of all.
+    /// Bytes of all copies.
     pub(crate) fn total(&self) -> u64 {
         self.count * self.len
     }
 
-    /// The shard whose first record copy number `nth`, from 1 on, stands in front of.
+    /// The shard whose first record follows copy number `nth`; copies count from 1.
     pub(crate) fn shard(&self, nth: u64) -> u64 {
         (nth * self.n).div_ceil(self.count) - 1
     }
 
-    /// Bytes of the copies that stand in front of the records of a shard.
+    /// Bytes of all copies in front of the records of a shard.
     pub(crate) fn shift(&self, index: u64) -> u64 {
         (index + 1) * self.count / self.n * self.len
     }
 
-    /// Whether a copy stands in front of the first record of a shard.
+    /// Whether a copy is directly in front of the first record of a shard.
     pub(crate) fn is_before(&self, index: u64) -> bool {
         self.shift(index) > index.checked_sub(1).map_or(0, |before| self.shift(before))
     }
 
-    /// The shards between two copies, each time, of `n` shards in all.
+    /// Ranges of shards that no copy interrupts, of `n` shards in all.
     pub(crate) fn stretches_of(&self, n: u64) -> impl Iterator<Item = Range<u64>> + use<> {
         let copies = *self;
         let start = move |nth| if nth == 0 { 0 } else { copies.shard(nth) };
@@ -74,7 +74,7 @@ impl Copies {
     }
 }
 
-/// Whether what opens the payload stands in this meta.
+/// Whether this meta holds the seal of the payload.
 pub(crate) fn holds_seal(shape: &Shape, meta: &Meta) -> bool {
     shape.is_sealed() && meta.seal.is_some()
 }
@@ -88,7 +88,7 @@ pub(crate) fn annex_of(front: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Whatever m shards are lost with what stands in front of them, a copy is left between the others.
+    /// A copy remains after the loss of any m shards together with the copies in front of them.
     #[test]
     fn copies_stand_in_front_of_more_shards_than_may_be_lost() {
         for (k, m) in [
@@ -109,7 +109,7 @@ mod tests {
             assert_eq!((copies.count(), copies.total()), (m as u64 + 1, (m as u64 + 1) * 704));
             shards.dedup();
             assert_eq!(shards.len(), m + 1, "{k} + {m}");
-            // The front may be lost with whatever stands near it.
+            // The loss of the frame at the front may take the first records too, so the first copy is behind them.
             assert!((shards[0] > 0 || k == 1) && *shards.last().unwrap() == (k + m - 1) as u64);
             for index in 0..(k + m) as u64 {
                 let before = shards.iter().filter(|shard| **shard <= index).count() as u64;

@@ -1,4 +1,4 @@
-//! Containers: records one behind the other, and an index (docs/FORMAT.md, section 9).
+//! Containers: a sequence of records, and an index (docs/FORMAT.md, section 9).
 
 pub(crate) mod census;
 mod copies;
@@ -29,7 +29,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The form.
+/// The form of containers.
 pub(crate) struct Containers;
 
 impl Form for Containers {
@@ -58,7 +58,7 @@ impl Form for Containers {
 }
 
 impl Containers {
-    /// The roots of all containers in an input that can be restored, whatever else the input is.
+    /// Roots of all restorable containers in an input, whatever else the input is.
     pub(crate) fn find_restorable(
         &self,
         input: &Input,
@@ -71,7 +71,7 @@ impl Containers {
     }
 }
 
-/// The container of `wanted` that an object is by the index at its end, without a look at anything else.
+/// The container of `wanted`, if the index at an object's end says that the object is one. Nothing else is read.
 pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> {
     let Input::One(object) = input else { return None };
     let Content::Bytes(bytes, len) = &object.content else { return None };
@@ -81,7 +81,7 @@ pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> 
     Some(Box::new(FoundChains::new(census, Some((&object.place, bytes)))))
 }
 
-/// Finds what a pipe holds. Its bytes are not kept, so nothing can be restored.
+/// Finds the containers in a pipe. The bytes are not kept, so nothing can be restored.
 pub(crate) fn in_pipe(
     pipe: impl io::Read,
     place: &Path,
@@ -102,7 +102,7 @@ struct FoundChains {
     census: Census,
     chains: Vec<Chain>,
     links: Links,
-    /// Where they stand; nothing of a pipe, of which only the census is left.
+    /// The object that holds them; `None` for a pipe, whose bytes are gone.
     object: Option<(PathBuf, Arc<dyn ReadAt>)>,
 }
 
@@ -113,7 +113,7 @@ impl FoundChains {
         FoundChains { census, chains, links, object }
     }
 
-    /// How many records of each shard are there.
+    /// Number of intact records of each shard.
     fn shards(&self, chain: &Chain) -> Vec<ShardReport> {
         let groups = self.census.groups(chain, &self.links);
         let (n, sets) = (groups.largest().code.n() as u32, groups.sets());
@@ -172,7 +172,7 @@ impl FoundChains {
         damage
     }
 
-    /// Bytes of the container that a chain was written as; `None` if they are not known.
+    /// Bytes of the container that a chain was written as; `None`: unknown.
     fn expected_len(&self, chain: &Chain) -> Option<u64> {
         let front = self.census.front_len(chain, &self.links)?;
         let meta_len = u64::from(self.census.meta_len(chain, &self.links)?);
@@ -228,7 +228,7 @@ impl Found for FoundChains {
         let (Some((place, bytes)), false) = (&self.object, found.is_intact()) else {
             return Ok(Vec::new());
         };
-        // What stands in an annex stays there.
+        // Records in annexes are kept, so they are no obstacle.
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);
         let is_lost = |other: &Chain| self.census.has_records(other) && !other.is_in_annexes;
         if job.out.is_none() && (self.census.holds_others || others.any(is_lost)) {

@@ -1,7 +1,7 @@
-//! Writes a container of one group, however large, to an object in which every record has its place.
+//! Writes a container of a single group, however large, to an object in which every record has its place.
 //!
-//! Workers put bodies and set paths where they belong, in whatever order sets come. When all sets are done the group
-//! path, the root and the checksum are added to every record's header.
+//! Workers put bodies and set paths at their places, in any order of sets. Once all sets are done, every record's
+//! header gets the group path, the root and the checksum.
 
 use super::copies::{Copies, annex_of};
 use crate::context::{Context, Meter};
@@ -21,17 +21,17 @@ use fec_core::params::{FileGeometry, GroupGeometry};
 use std::io::{self, IoSlice};
 use std::sync::Mutex;
 
-/// The object of an encoding among those that are written.
+/// Number of the written object.
 const OBJECT: usize = 0;
 
 /// A group whose records have their places.
 struct PlacedGroup<'a> {
     out: &'a dyn NewObjects,
-    /// Where the first record stands.
+    /// Offset of the first record.
     start: u64,
-    /// What is known of the group; its root comes last.
+    /// The group; its root is filled in last.
     id: GroupId,
-    /// The copies of the meta between its records.
+    /// Copies of the meta between its records.
     copies: Copies,
 }
 
@@ -46,7 +46,7 @@ impl PlacedGroup<'_> {
         RecordHeader { set, index: index as u32, group: self.id }
     }
 
-    /// Adds what was not known to the header of a record. `head` is scratch of that length.
+    /// Completes the header of a record. `head` is scratch space of the header's length.
     fn finish(&self, set: u32, index: usize, tree: &Tree, head: &mut [u8]) -> io::Result<()> {
         let shape = self.id.geometry.shape();
         let at = self.place(set, index);
@@ -80,7 +80,8 @@ impl PlacedGroup<'_> {
 }
 
 impl SetSink for PlacedGroup<'_> {
-    /// Records with their set paths, each sealed as it is, so that what is read back is known to be the same.
+    /// Writes records with their set paths. The checksum of each preliminary header lets
+    /// [`finish`](PlacedGroup::finish) detect changed bytes.
     fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()> {
         let shape = self.id.geometry.shape();
         let head_len = self.id.record_head_len();
@@ -104,7 +105,7 @@ impl SetSink for PlacedGroup<'_> {
     }
 }
 
-/// Writes all of a container, with meta bytes `meta` and their frame `front`; returns its root and its bytes.
+/// Writes a whole container, with meta bytes `meta` and their frame `front`; returns its root and its length in bytes.
 pub(crate) fn write(
     payload: &dyn Payload,
     geometry: &GroupGeometry,
@@ -127,7 +128,7 @@ pub(crate) fn write(
     Ok((id.root, len))
 }
 
-/// The root and the bytes of what [`write`] would write, without writing it.
+/// The root and the length of what [`write`] would write, without writing it.
 pub(crate) fn root(
     payload: &dyn Payload,
     geometry: &GroupGeometry,
@@ -149,12 +150,12 @@ pub(crate) fn root(
     Ok((index.header.root, len))
 }
 
-/// Where a group stands.
+/// Place of a group.
 #[derive(Clone, Copy)]
 pub(super) struct GroupPlace {
-    /// Where its first record does.
+    /// Offset of its first record.
     pub(super) start: u64,
-    /// The copies of the meta between its records.
+    /// Copies of the meta between its records.
     pub(super) copies: Copies,
 }
 
@@ -179,7 +180,8 @@ impl GroupPlace {
     }
 }
 
-/// Writes the records of a group to their places, of which all but the root is known; returns it with its root, and X.
+/// Writes the records of a group to their places. All of `id` but the root is known before; returns it with its root,
+/// and X.
 pub(super) fn group(
     source: (&dyn SetSource, &SpareRooms),
     id: GroupId,
@@ -197,8 +199,8 @@ pub(super) fn group(
     Ok((group.id, tree.root()))
 }
 
-/// Writes what stands around the records, which end at `end`: the meta frame `front`, and the index over the groups with
-/// these trees. Returns the bytes of the container.
+/// Writes the parts around the records, which end at `end`: the meta frame `front`, and the index over the groups with
+/// these trees. Returns the length of the container in bytes.
 pub(super) fn ends(
     geometry: FileGeometry,
     trees: Vec<Digest>,

@@ -1,4 +1,4 @@
-//! Writes a damaged container anew, bit for bit.
+//! Rewrites a damaged container, bit for bit.
 
 use super::census::{Census, Chain, Links};
 use super::copies::Copies;
@@ -11,7 +11,7 @@ use fec_core::format::container::{GroupId, MetaFrame};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes all of a chain anew that was found in `object`, which stands at `place`. Returns where it stands.
+/// Rewrites the container of a chain that was found in `object`, which is at `place`. Returns its path.
 ///
 /// # Errors
 /// When the meta is lost, and those of the files.
@@ -38,7 +38,7 @@ pub(super) fn repair(
     let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };
     let mut before = shape.hash.digest(&meta);
     let mut at = front.len() as u64;
-    // What was written without copies stays without: bit for bit.
+    // A container that was written without copies gets none, to be the same bit for bit.
     let mut copies = census.copies(chain, links);
     let mut trees = Vec::new();
     let spare = SpareRooms::default();

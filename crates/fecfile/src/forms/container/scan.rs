@@ -14,13 +14,13 @@ use std::path::Path;
 /// Bytes read at a time, at least.
 const CHUNK: usize = 1 << 20;
 
-/// What is scanned, from front to back.
+/// An input that is scanned from front to back.
 pub(crate) trait ScanInput: Read {
-    /// Goes on behind a hole that begins here, if there is one; returns its bytes, which are zeros.
+    /// Skips a hole that begins here, if there is one; returns its length. Its bytes are zeros.
     fn skip_hole(&mut self) -> u64;
 }
 
-/// An input that is read once, all of it.
+/// An input that is read once and as a whole.
 pub(crate) struct Piped<R>(pub R);
 
 impl<R: Read> Read for Piped<R> {
@@ -35,7 +35,7 @@ impl<R: Read> ScanInput for Piped<R> {
     }
 }
 
-/// What the scanner found at a position.
+/// A finding of the scanner at a position.
 pub(crate) enum ScanEvent<'w> {
     Record {
         header: RecordHeader,
@@ -45,35 +45,35 @@ pub(crate) enum ScanEvent<'w> {
         body: &'w [u8],
     },
     Meta(Box<MetaFrame>),
-    /// Meta that a reader must not go by: its hash, and the rule.
+    /// Meta that a reader must not use: its hash, and the broken rule.
     BadMeta(Digest, FormatError),
     Index(Box<Index>),
-    /// A header whose body may stand before it; whether that is so is for the callback to say, if it may look.
+    /// An index header whose body may be in front of it. The callback decides, and may look if the flag is set.
     IndexHeader(IndexHeader, bool),
-    /// A whole annex: what its data is, the data, and the bytes of all of it.
+    /// A whole annex: its type, its data, and its length in bytes.
     Annex(u32, &'w [u8], u64),
     Rejected(FormatError),
 }
 
-/// What the callback makes of an index header; for everything else the scanner has decided.
+/// The callback's decision about an index header; all other findings are decided by the scanner.
 pub(crate) enum Taken {
     Yes,
     No {
-        /// Whether a body before it was looked at.
+        /// Whether a body in front of it was looked at.
         looked_before: bool,
     },
 }
 
-/// What a scan tells at its end.
+/// Results of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// Bytes of the input.
     pub len: u64,
-    /// Bytes that belong to nothing that was accepted; at most [`MAX_GAPS`] ranges.
+    /// Bytes outside of all accepted findings; at most [`MAX_GAPS`] ranges.
     pub gaps: Ranges,
 }
 
-/// Gaps are listed up to this number; the last one then runs to the end of all later ones.
+/// Most gaps listed. Beyond that the last gap extends over all later ones.
 const MAX_GAPS: usize = 10_000;
 
 /// Scans all of `input`, calling `on` with the position and kind of everything found.
@@ -87,13 +87,13 @@ pub(crate) fn scan(
     let mut scanner = Scanner::new(wanted);
     let mut window = Window::default();
     let mut scanned = Scanned::default();
-    // The end of what was accepted: of a record that hides nothing the scan goes on inside.
+    // The end of accepted bytes. The scan may go on inside an accepted record, whose bytes are no gap.
     let mut covered = 0;
     loop {
         let at = window.position;
         let (drop, accepted) = match scanner.step(window.bytes(), window.at_end, at) {
             ScanStep::More(needed) => {
-                // Zeros begin nothing.
+                // Nothing begins with zeros.
                 let is_zero = window.bytes().iter().all(|byte| *byte == 0);
                 let hole = if is_zero && !window.at_end { input.skip_hole() } else { 0 };
                 if hole > 0 {
@@ -158,7 +158,7 @@ impl Scanned {
     }
 }
 
-/// A piece of the input: bytes `start..end` of `buffer`.
+/// A part of the input: bytes `start..end` of `buffer`.
 #[derive(Default)]
 struct Window {
     buffer: Vec<u8>,
@@ -179,14 +179,14 @@ impl Window {
         self.position += bytes as u64;
     }
 
-    /// Empties the window, and goes on behind so many bytes from its start on.
+    /// Empties the window and moves its start by this many bytes.
     fn pass(&mut self, bytes: u64) {
         self.start = self.end;
         self.position += bytes;
     }
 
-    /// Reads until the window holds `needed` bytes or the input ends. The buffer grows with what is
-    /// really there: never by a length that only a header states.
+    /// Reads until the window holds `needed` bytes or the input ends. The buffer grows only with bytes that exist,
+    /// never by a length that a header claims.
     fn fill(&mut self, input: &mut impl Read, needed: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

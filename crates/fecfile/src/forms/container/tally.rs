@@ -1,5 +1,5 @@
-//! The intact records of one group of a container, in little memory. Records that follow one another in the group
-//! mostly do so in the container too, so only such runs are kept: a whole group is one run.
+//! The intact records of a group of a container, in little memory. Consecutive records of the group are mostly
+//! consecutive in the container too, so only such runs are kept: a whole group is a single run.
 
 use super::copies::Copies;
 use crate::ranges::joined;
@@ -8,27 +8,27 @@ use fec_core::format::container::GroupId;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The intact records of one group. Memory grows with the runs that are there, not with what a header
-/// states; one run needs no allocation.
+/// The intact records of a group. Memory grows with the runs found, not with the number that a header claims; a single
+/// run needs no allocation.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub id: GroupId,
     /// X, the tree of its sets.
     pub tree: Digest,
-    /// Some of them stand outside of annexes.
+    /// Some of its records are outside of annexes.
     pub stands_by_itself: bool,
     runs: RecordRuns,
 }
 
-/// Records that follow one another, in the group and in the container.
+/// Records that are consecutive both in the group and in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RecordRun {
     count: u64,
     offset: u64,
 }
 
-/// RecordRuns by the ordinal of their first record. The first that was found is kept apart, so that a group in
-/// one run takes no memory of its own.
+/// Runs by the ordinal of their first record. The first run found is kept apart, so that a group in a single run needs
+/// no memory of its own.
 #[derive(Debug, Default)]
 struct RecordRuns {
     first: Option<(u64, RecordRun)>,
@@ -59,12 +59,12 @@ impl RecordRuns {
 }
 
 impl Tally {
-    /// The tally of the group that a record belongs to; it does not count the record yet.
+    /// An empty tally of a group.
     pub(crate) fn new(id: GroupId, tree: Digest) -> Tally {
         Tally { id, tree, stands_by_itself: false, runs: RecordRuns::default() }
     }
 
-    /// Counts a record; false if the same one was counted before.
+    /// Counts a record; false if the same record was counted before.
     pub(crate) fn add(&mut self, set: u32, index: u32, at: u64) -> bool {
         let len = self.id.record_len();
         if self.find(set, index).is_some() {
@@ -80,7 +80,7 @@ impl Tally {
         true
     }
 
-    /// The runs of the whole group, where they stand when they were written from `at` on, with `copies` between them.
+    /// The runs of the whole group as they are written from `at` on, with `copies` between them.
     fn whole_runs(&self, at: u64, copies: Copies) -> impl Iterator<Item = (u64, RecordRun)> + use<> {
         let (sets, len) = (self.sets(), self.id.record_len());
         copies.stretches_of(self.n()).map(move |stretch| {
@@ -90,7 +90,7 @@ impl Tally {
         })
     }
 
-    /// Counts all records of the group, where they stand when they were written from `at` on, with `copies` between them.
+    /// Counts all records of the group at the places where they are written from `at` on, with `copies` between them.
     pub(crate) fn add_all(&mut self, at: u64, copies: Copies) {
         for (start, run) in self.whole_runs(at, copies) {
             self.runs.set(start, run);
@@ -105,7 +105,7 @@ impl Tally {
         self.id.geometry.shape().code.n() as u64
     }
 
-    /// Where the record of a shard stands.
+    /// Offset of the record of a shard.
     pub(crate) fn find(&self, set: u32, index: u32) -> Option<u64> {
         let ordinal = self.id.ordinal(set, index);
         let (start, run) = self.runs.before(ordinal)?;
@@ -113,12 +113,12 @@ impl Tally {
         (nth < run.count).then(|| run.offset + nth * self.id.record_len())
     }
 
-    /// Whether every record is there, in order from `at` on, with `copies` between them.
+    /// Whether all records were found in order from `at` on, with `copies` between them.
     pub(crate) fn is_whole_at(&self, at: u64, copies: Copies) -> bool {
         self.whole_runs(at, copies).all(|(start, run)| self.runs.before(start) == Some((start, run)))
     }
 
-    /// Whether two records that follow one another are as far apart as if `copies` stood between them.
+    /// Whether two consecutive runs are as far apart as if `copies` were between them.
     pub(crate) fn leaves_room_for(&self, copies: Copies) -> bool {
         let (sets, len) = (self.sets(), self.id.record_len());
         let mut runs: Vec<(u64, RecordRun)> = self.runs.iter().collect();
@@ -136,7 +136,8 @@ impl Tally {
         if records == self.id.records() {
             return self.n() as u32;
         }
-        // With fewer records than sets some set has none; so no table is larger than what is there.
+        // With fewer records than sets some set has none. The check also keeps the table below no larger than the
+        // records found.
         if records < self.sets() {
             return 0;
         }
@@ -147,7 +148,7 @@ impl Tally {
         counts.into_iter().min().unwrap_or(0).into()
     }
 
-    /// Records of shard `index` that are there.
+    /// Number of records found of shard `index`.
     pub(crate) fn records_of(&self, index: u32) -> u64 {
         let (from, to) = (u64::from(index) * self.sets(), (u64::from(index) + 1) * self.sets());
         let overlap =
@@ -155,7 +156,7 @@ impl Tally {
         self.runs.iter().map(overlap).sum()
     }
 
-    /// Ranges of sets of which any record is there, in order.
+    /// Ranges of sets with any record, in order.
     pub(crate) fn present(&self) -> Vec<Range<u32>> {
         let sets = self.sets();
         let mut ranges: Vec<Range<u32>> = Vec::new();
@@ -171,10 +172,10 @@ impl Tally {
         joined(ranges)
     }
 
-    /// Ranges of sets of which at least k records are there, in order. Cost: a few steps for each run.
+    /// Ranges of sets with at least k records, in order. Cost: a few steps for each run.
     fn decodable(&self) -> Vec<Range<u32>> {
         let (sets, k) = (self.sets(), self.id.geometry.shape().code.k() as i64);
-        // Runs that go around all sets count for each; of what is left, where it begins and ends.
+        // Full rounds of a run over all sets count for every set. For the rest of the run only start and end are noted.
         let (mut around, mut steps) = (0, BTreeMap::<u64, i64>::new());
         for (start, run) in self.runs.iter() {
             around += (run.count / sets) as i64;
@@ -194,11 +195,11 @@ impl Tally {
         joined(ranges)
     }
 
-    /// Ranges of originals that can be had, in the order of the payload: those that are there, and those of sets of which k
-    /// records are. There are no more ranges than records.
+    /// Ranges of available originals, in the order of the payload: those found, and those of sets with k records. There
+    /// are no more ranges than records.
     pub(crate) fn obtainable(&self) -> Vec<Range<u64>> {
         let (sets, k) = (self.sets(), self.id.geometry.shape().code.k() as u64);
-        // Records are counted as originals are, and these come first.
+        // Ordinals of records equal those of originals, which come first.
         let runs = self.runs.iter().map(|(start, run)| start..(start + run.count).min(k * sets));
         let mut ranges: Vec<Range<u64>> = runs.filter(|range| !range.is_empty()).collect();
         for range in self.decodable() {
@@ -224,7 +225,7 @@ mod tests {
         GroupId { geometry, root: [1; 32], before: [0; 32] }
     }
 
-    /// A plain table of where each record was found first.
+    /// Compares a tally with a plain table of each record's first place.
     fn check(order: &[(u32, u32, u64)]) -> Tally {
         let mut tally = Tally::new(group(), [2; 32]);
         let mut table = BTreeMap::new();
@@ -265,7 +266,7 @@ mod tests {
             (0..12u32).map(|i| (i % 3, i / 3, 1000 + u64::from(i) * len)).collect();
         let tally = check(&in_order);
         assert!(tally.is_whole_at(1000, Copies::NONE) && !tally.is_whole_at(1001, Copies::NONE));
-        // Every order that a small generator makes, with gaps, shifts and repetitions.
+        // Pseudorandom orders, with gaps, shifts and repetitions.
         let mut state = 1u32;
         for _ in 0..2000 {
             let mut order = Vec::new();
@@ -273,7 +274,7 @@ mod tests {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let (set, index, at) = in_order[(state >> 16) as usize % 12];
                 order.push((set, index, at + u64::from(state >> 13 & 1)));
-                // Often its neighbour follows, as in a run.
+                // The neighbour often follows, as in a run.
                 let next = (index * 3 + set + 1) as usize;
                 if state >> 14 & 1 == 1 && next < 12 {
                     let (set, index, at) = in_order[next];

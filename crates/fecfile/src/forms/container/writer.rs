@@ -1,8 +1,8 @@
 //! Writes a container from a payload or a pipe, in constant memory.
 //!
-//! Three stages pass two group buffers around: a reader fills one while the other is encoded and written. A group is
-//! written when the next byte of the payload, or its end, was seen: only then is it known whether the group is the
-//! last. So the bytes are the same for a pipe and a file. Whoever lends one thread gets the three stages in turn.
+//! Three stages pass two group buffers around: a reader fills the first while the second is encoded and written. A
+//! group is written only when the next byte or the end of the payload was seen, which shows whether the group is the
+//! last. The bytes are therefore the same for a pipe and a file. With a single thread the stages take turns.
 
 use super::copies::{Copies, annex_of};
 use crate::context::{Context, Meter};
@@ -20,7 +20,7 @@ use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// One group on its way through the stages; its memory is used again for later groups.
+/// A group on its way through the stages. Later groups reuse its memory.
 struct Group {
     /// The piece of payload as one row: original i of set s starts at (i·G + s)·L.
     piece: ShardBuf,
@@ -71,7 +71,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// Reads, codes and writes at the same time.
+/// Reads, encodes and writes at the same time.
 fn in_stages<W: Write + Send>(
     source: &mut Source<'_>,
     writer: &mut Writer<'_, W>,
@@ -93,7 +93,7 @@ fn in_stages<W: Write + Send>(
         });
         let reader = reader.map_err(no_thread)?;
         let writer = thread().spawn_scoped(scope, move || write_groups(writer, &coded_rx, &free_tx));
-        // The reader ends too: nobody takes what it has read.
+        // After an error here the reader ends too, because its receiver is gone.
         let writer = writer.map_err(no_thread)?;
         for mut group in waited_for(&full_rx) {
             encode_group(encoder, &mut group, threads);
@@ -109,7 +109,7 @@ fn in_stages<W: Write + Send>(
     written.and(read)
 }
 
-/// What comes through a channel, until its other end is gone.
+/// Iterates over the messages of a channel until its other end is gone.
 fn waited_for<T>(channel: &Receiver<T>) -> impl Iterator<Item = T> {
     std::iter::from_fn(|| {
         let _stage = stages::enter(Stage::Wait, 0);
@@ -127,10 +127,10 @@ struct Reader<'a, 'b> {
     source: &'a mut Source<'b>,
     number: u64,
     offset: u64,
-    /// The byte that showed that the group before was not the last; at the start, none was looked for yet.
+    /// The first byte of the next group, read to see whether there is one; `None` before the first look and at the end.
     ahead: Option<u8>,
     begun: bool,
-    /// Whether the last group was filled.
+    /// The last group was filled.
     is_over: bool,
 }
 
@@ -142,7 +142,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         let _stage = stages::enter(Stage::Read, 0);
         let len = self.source.read(self.offset, out)?;
-        // Not the room for them, which is that of a whole group.
+        // Only the bytes read count, not the space of a whole group.
         stages::add_bytes(len as u64);
         self.offset += len as u64;
         Ok(len)
@@ -155,7 +155,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         Ok((len > 0).then_some(byte[0]))
     }
 
-    /// Fills the next group, and looks whether another one follows.
+    /// Fills the next group, and looks whether another group follows.
     fn fill(&mut self, group: &mut Group) -> Result<()> {
         if self.number >= MAX_COUNT {
             return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_COUNT)));
@@ -175,7 +175,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         self.ahead = if len < piece.len() { None } else { self.look_ahead()? };
         self.is_over = self.ahead.is_none();
         group.geometry = self.layout.group(self.number as u32, len as u64, self.is_over);
-        // The padding ends with the capacity, which may lie behind what a short group uses.
+        // A short group is padded up to its capacity.
         let capacity = (group.geometry.shape().capacity() as usize).min(piece.len());
         piece[len..capacity].fill(0);
         self.number += 1;
@@ -183,20 +183,20 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 }
 
-/// Hands on one group after the other.
+/// Reads groups in order and hands them on.
 fn read_groups(
     layout: &ContainerLayout,
     source: &mut Source<'_>,
     free: &Receiver<Group>,
     full: &Sender<Group>,
 ) -> Result<()> {
-    /// Groups in flight: one is filled while the other is encoded and written.
+    /// Groups in flight: the first is filled while the second is encoded and written.
     const IN_FLIGHT: u64 = 2;
     let mut reader = Reader::new(layout, source);
     while !reader.is_over {
         let mut group = match reader.number {
             0..IN_FLIGHT => Group::new(layout),
-            // The writer is gone when it failed, and reports why itself.
+            // A failed writer is gone, and reports its own error.
             _ => match waited_for(free).next() {
                 Some(group) => group,
                 None => return Ok(()),
@@ -237,7 +237,7 @@ struct Writer<'a, W> {
     before: Digest,
     trees: Vec<Digest>,
     bytes: u64,
-    /// Copies of the meta that are still to come, and one of them.
+    /// Copies of the meta still to be written, and the bytes of a copy.
     copies: Copies,
     copy: Vec<u8>,
     set_tree: Tree,
@@ -281,7 +281,7 @@ impl<'a, W: Write> Writer<'a, W> {
         let stage = stages::enter(Stage::Write, id.group_len());
         self.put(group, id)?;
         self.bytes += id.group_len() + self.copies.total();
-        // Copies stand in group 0 alone: without that group nothing is whole.
+        // Only group 0 has copies: without that group nothing can be restored whole.
         self.copies = Copies::NONE;
         self.before = id.root;
         self.trees.push(tree);
@@ -326,7 +326,7 @@ impl<'a, W: Write> Writer<'a, W> {
     /// Writes the index behind all groups.
     fn finish(self, meta: &[u8]) -> Result<Written> {
         let Writer { out, failure, trees, bytes: records_bytes, geometry, .. } = self;
-        // The stages before ended without a last group, and without an error.
+        // The stages before have ended without a last group and without an error.
         let geometry = geometry.ok_or_else(|| failure(io::ErrorKind::Interrupted.into()))?;
         let index = Index::new(geometry, trees, meta);
         let bytes = index.to_bytes(meta);
@@ -336,7 +336,7 @@ impl<'a, W: Write> Writer<'a, W> {
     }
 }
 
-/// Writes one group after the other.
+/// Writes groups in order.
 fn write_groups<W: Write>(
     writer: &mut Writer<'_, W>,
     coded: &Receiver<Group>,

@@ -17,28 +17,28 @@ use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Shards of one file that are read and hashed together, piece by piece: one in each lane of the widest vectors.
+/// Shards of a file that are read and hashed together, piece by piece: a shard for each lane of the widest vectors.
 const SHARDS_TOGETHER: usize = 16;
 
-/// Sets that are checked in all files before the next ones are: so many counts are held.
+/// Sets that are checked in all files before the next sets: the number of counts held.
 const SETS_TOGETHER: u32 = 1 << 20;
 
-/// Checks all files of a set.
+/// Checks all files of an encoding.
 pub(super) fn all(set: &ShardSet, context: &Context<'_>) -> Examination {
     let indices: Vec<u32> = (0..set.members.len() as u32).collect();
     let (shards, weakest) = check(set, &indices, context);
     Examination { shards, weakest, damage: Vec::new(), gaps: Vec::new(), seal_places: set.seal_places() }
 }
 
-/// Checks the only file of a set.
+/// Checks the only file of an encoding.
 pub(super) fn one(set: &ShardSet, context: &Context<'_>) -> Examination {
     let (index, _) = set.only_member().expect("one file has one index under one root");
     let (shards, _) = check(set, &[index], context);
     Examination { shards, weakest: 0, damage: Vec::new(), gaps: Vec::new(), seal_places: set.seal_places() }
 }
 
-/// Checks all files that claim one of these shards; returns what is found of each shard, and the fewest intact shards of
-/// any set.
+/// Checks all files that claim any of these shards. Returns a report for each shard, and the smallest number of intact
+/// shards of any set.
 fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardReport>, u32) {
     let (layout, shape) = (set.encoding.layout(), set.encoding.geometry.shape());
     let settings = &context.settings;
@@ -71,7 +71,7 @@ fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardRe
     (reports.collect(), weakest.into())
 }
 
-/// What is found of one shard, in all files that claim it.
+/// The check of a shard, in all files that claim it.
 struct IndexCheck<'a> {
     index: u32,
     files: Vec<FileCheck<'a>>,
@@ -96,7 +96,7 @@ impl<'a> IndexCheck<'a> {
         self.files.iter_mut().for_each(|file| file.absent(sets.clone()));
     }
 
-    /// Checks the shards of these sets; tells in which they are intact.
+    /// Checks the shards of these sets; tells for each set whether its shard is intact.
     fn sets(&mut self, sets: Range<u32>, meter: &dyn Meter) -> Vec<bool> {
         let mut intact = vec![false; sets.len()];
         for file in &mut self.files {
@@ -123,14 +123,14 @@ impl<'a> IndexCheck<'a> {
     }
 }
 
-/// Shards of successive sets in one file, and their proofs.
+/// Shards of consecutive sets in a file, and their proofs.
 struct Batch {
     /// A piece of each shard.
     pieces: ShardBuf,
     /// For each base and each of its two copies, the proofs of all shards.
     proofs: Vec<Vec<u8>>,
     proof_len: usize,
-    /// For each of those, which proofs could be read.
+    /// For each of those copies, which proofs could be read.
     is_there: Vec<Vec<bool>>,
 }
 
@@ -159,7 +159,7 @@ impl Batch {
             bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
         self.is_there.clear();
         for (at, proofs) in places.zip(&mut self.proofs) {
-            // They stand side by side, so they are read at once; one by one only if that fails.
+            // The proofs are side by side, so they are read at once, and one by one only if that fails.
             let all = &mut proofs[..count * self.proof_len];
             let is_whole = is_read(at, all);
             let mut there = vec![is_whole; count];
@@ -171,7 +171,7 @@ impl Batch {
         }
     }
 
-    /// The digests of shards at these places; none for those that cannot be read.
+    /// Digests of the shards at these places; `None` for unreadable ones.
     fn digests(
         &mut self,
         shard_len: usize,
@@ -196,12 +196,12 @@ impl Batch {
         found.map(|(digest, is_whole)| is_whole.then_some(digest)).collect()
     }
 
-    /// Which copies of the proof of the batch's shard `i` hold.
+    /// For each copy of the proof of the batch's shard `i`, whether it holds.
     fn proved(&self, i: usize, holds: impl Fn(&[u8]) -> bool) -> Vec<bool> {
         let proof = |copy: usize| &self.proofs[copy][i * self.proof_len..][..self.proof_len];
         let mut proved: Vec<bool> = Vec::new();
         for copy in 0..self.proofs.len() {
-            // Equal copies are followed once.
+            // Equal copies are checked once.
             let same = (0..copy).find(|other| self.is_there[*other][i] && proof(*other) == proof(copy));
             let follow = || same.map_or_else(|| holds(proof(copy)), |other| proved[other]);
             let is_proved = self.is_there[copy][i] && follow();
@@ -211,17 +211,17 @@ impl Batch {
     }
 }
 
-/// What is found of one file.
+/// The check of a file.
 struct FileCheck<'a> {
     set: &'a ShardSet,
     index: u32,
     member: &'a Member,
     layout: Layout,
-    /// Positions at which the layout may start, 0 the first.
+    /// Positions at which the layout may start; 0 comes first.
     bases: Vec<i128>,
-    /// Sets of which a proof may be there.
+    /// Sets whose proof may be there.
     present: Vec<Range<u32>>,
-    /// The first place that could not be read.
+    /// The error of the first unreadable place.
     error: Option<io::Error>,
     damaged_headers: Ranges,
     damaged_meta: Ranges,
@@ -230,7 +230,7 @@ struct FileCheck<'a> {
     damaged_zeros: Ranges,
 }
 
-/// Reads a file; what cannot be read is not there: a bad sector costs what it hits, and is noted.
+/// Reads a file. Unreadable bytes count as absent, so a bad sector costs only what it hits; the error is noted.
 fn reader<'a>(
     file: &'a ShardFile,
     error: &'a mut Option<io::Error>,
@@ -246,8 +246,8 @@ fn reader<'a>(
 
 impl<'a> FileCheck<'a> {
     fn new(set: &'a ShardSet, index: u32, member: &'a Member) -> FileCheck<'a> {
-        // Where bytes were lost or gained, each end of the file gives positions of its own; the positions of an intact
-        // file are checked in any case, for the list of damage.
+        // If bytes were lost or gained, each end of the file gives different positions. Those of an intact file are
+        // checked in any case, for the list of damage.
         let mut bases = vec![0];
         bases.extend(member.bases.iter().filter(|base| **base != 0));
         FileCheck {
@@ -266,7 +266,8 @@ impl<'a> FileCheck<'a> {
         }
     }
 
-    /// Checks the shards of these sets, and both copies of their proofs; sets whose shard is usable are marked in `intact`.
+    /// Checks the shards of these sets and both copies of their proofs. Sets with a usable shard are marked in
+    /// `intact`.
     fn sets(&mut self, sets: Range<u32>, intact: &mut [bool], meter: &dyn Meter) {
         let mut batch = Batch::new(&self.layout, sets.len(), self.bases.len());
         let mut passed = sets.start;
@@ -292,7 +293,7 @@ impl<'a> FileCheck<'a> {
         self.present.iter().any(|present| present.start < sets.end && sets.start < present.end)
     }
 
-    /// Notes sets of which neither copy of the proof is stored.
+    /// Notes sets without a stored proof as damaged.
     fn absent(&mut self, sets: Range<u32>) {
         let layout = self.layout;
         if sets.is_empty() {
@@ -304,16 +305,16 @@ impl<'a> FileCheck<'a> {
         }
     }
 
-    /// The shards of the sets from `first` on, one for each of `intact`, and both copies of their proofs.
+    /// Checks the shards of the sets from `first` on, one for each entry of `intact`, and both copies of their proofs.
     fn shards(&mut self, batch: &mut Batch, first: usize, intact: &mut [bool]) {
         let (layout, encoding) = (self.layout, &self.set.encoding);
         let (group, hash, count) = (encoding.geometry, encoding.geometry.shape().hash, intact.len());
         let mut is_read = reader(&self.member.file, &mut self.error);
         batch.read_proofs(&layout, &self.bases, first, count, &mut is_read);
-        // Of each shard of an intact file, which copies of its proof hold.
+        // For each shard at base 0, which copies of its proof hold.
         let mut in_place = vec![vec![false; 2 * self.bases.len()]; count];
         for base in &self.bases {
-            // What stands in a hole is known without reading it.
+            // Holes read as zeros, so their digest is known.
             let place = |i: usize| base + i128::from(layout.shard((first + i) as u32));
             let is_hole = |i: &usize| self.member.file.is_hole(place(*i), layout.shard_len);
             let (holes, stored): (Vec<usize>, Vec<usize>) = (0..count).partition(is_hole);
@@ -328,7 +329,7 @@ impl<'a> FileCheck<'a> {
                 let holds =
                     |proof: &[u8]| leaf_is_proved(&group, &encoding.tree, nth, self.index, &leaf, proof);
                 let proved = batch.proved(i, holds);
-                // Only what a decode would use counts: a proof at a position that a header gives. No shard stands elsewhere.
+                // Only shards that a decode would use count: those with a proof at a position that a header gives.
                 let bases = &self.member.bases;
                 let mut by_base = self.bases.iter().zip(proved.chunks(2));
                 let is_usable =
@@ -351,7 +352,7 @@ impl<'a> FileCheck<'a> {
         }
     }
 
-    /// Both headers, both copies of the meta, and the zeros between proofs and body.
+    /// Checks both headers, both copies of the meta, and the zeros between proofs and body.
     fn headers_meta_and_zeros(&mut self) {
         let layout = self.layout;
         let mut is_read = reader(&self.member.file, &mut self.error);

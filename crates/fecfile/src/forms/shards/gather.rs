@@ -1,4 +1,4 @@
-//! Finds shard files, wherever they are and whatever they are called.
+//! Finds shard files, whatever their names.
 
 use crate::forms::annexes;
 use crate::forms::encoded::{Encoded, Load, Records};
@@ -21,13 +21,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A shard file that is open.
+/// An open shard file.
 pub(super) struct ShardFile {
     pub place: PathBuf,
     pub bytes: Arc<dyn ReadAt>,
-    /// Bytes of it, without the annexes behind it.
+    /// Its length in bytes, without annexes.
     pub len: u64,
-    /// Where bytes are stored, if it has holes.
+    /// Ranges of stored bytes, if it has holes.
     pub stored: Option<Ranges>,
 }
 
@@ -47,14 +47,14 @@ impl ShardFile {
         file
     }
 
-    /// Whether nothing is stored of these bytes, so that they are zeros.
+    /// Whether these bytes are all in a hole, and therefore zeros.
     pub(super) fn is_hole(&self, at: i128, len: u64) -> bool {
         let Some(stored) = &self.stored else { return false };
         let inside = at >= 0 && at + i128::from(len) <= i128::from(self.len);
         inside && stored.within(at as u64, at as u64 + len).next().is_none()
     }
 
-    /// The sets of which a proof may stand in a copy of all proofs that begins at `at`: one in a hole proves nothing.
+    /// Sets whose proof may be stored in the copy of all proofs that begins at `at`. A proof in a hole proves nothing.
     fn proved_sets(&self, at: i128, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
         let Some(stored) = &self.stored else { return std::iter::once(0..sets).collect() };
         let start = u64::try_from(at.max(0)).unwrap_or(u64::MAX);
@@ -65,37 +65,37 @@ impl ShardFile {
     }
 }
 
-/// One file's claim to be a certain shard: `bases` are the positions at which its layout may start,
-/// the most likely first. They differ from 0 when bytes were lost or gained.
+/// A file's claim to be a certain shard. `bases` are the positions at which its layout may start, the most likely
+/// first. They differ from 0 when bytes were lost or gained.
 #[derive(Clone)]
 pub(super) struct Member {
     pub file: Arc<ShardFile>,
     pub bases: Vec<i128>,
 }
 
-/// All files whose headers name one root.
+/// All files whose headers name the same root.
 pub(super) struct ShardSet {
     pub encoding: Encoding,
-    /// The meta; `None` while no copy of it was good.
+    /// The meta; `None` while no good copy was found.
     pub meta: Option<Meta>,
-    /// The shards in whose files a copy of it is good.
+    /// Shards whose files have a good copy of the meta.
     pub with_meta: BTreeSet<u32>,
     /// For each shard index the files that claim it.
     pub members: Vec<Vec<Member>>,
     zeros: OnceLock<Digest>,
 }
 
-/// What the objects of an input held.
+/// Shard files and other findings in the objects of an input.
 #[derive(Default)]
 pub(super) struct Gathered {
-    /// By root.
+    /// Files by root.
     pub sets: BTreeMap<Digest, ShardSet>,
-    /// The signatures behind all files.
+    /// Signatures in the annexes of all files.
     pub signatures: Signatures,
     pub leftovers: Leftovers,
 }
 
-/// Reads exactly the bytes at `at`; `None` when they are not all in the file.
+/// Reads exactly the bytes at `at`; `None` when the file does not have all of them.
 pub(super) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<Option<()>> {
     let _stage = stages::enter(Stage::Read, out.len() as u64);
     let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.len);
@@ -104,15 +104,15 @@ pub(super) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<
     }
     match file.bytes.read_exact_at(at as u64, out) {
         Ok(()) => Ok(Some(())),
-        // The file became shorter since it was opened: the shard is an erasure.
+        // The file became shorter since it was opened, so the shard is an erasure.
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(e) => Err(e),
     }
 }
 
 impl Gathered {
-    /// Adds what the headers at both ends of an object say. Returns whether there is one whose magic and checksum are
-    /// right.
+    /// Adds the shards that the headers at both ends of an object claim. Returns whether a header has the right magic
+    /// and checksum.
     pub(super) fn add(&mut self, object: &Object) -> bool {
         let path = &object.place;
         let (bytes, len) = match &object.content {
@@ -132,7 +132,7 @@ impl Gathered {
         let file = Arc::new(ShardFile::new(path.clone(), bytes, len));
         let tail_at = i128::from(len) - HEADER_LEN as i128;
         let mut is_read = true;
-        // A header in a bad sector must not cost what the other one leads to.
+        // An unreadable header must not cost the shards that the other header leads to.
         let mut header_at = |at| {
             read_header(&file, at).unwrap_or_else(|e| {
                 self.leftovers.unreadable(path, &e);
@@ -160,7 +160,7 @@ impl Gathered {
                 }
             };
             self.leftovers.found_version_1();
-            // Where bytes were lost or gained, both ends give positions, whichever header is left.
+            // If bytes were lost or gained, both ends give possible positions, whichever header is left.
             let layout = header.encoding.layout();
             let mut bases = vec![0, i128::from(len) - i128::from(layout.file_len)];
             let meta = match read_meta(&file, &header.encoding, &bases) {
@@ -188,7 +188,7 @@ impl Gathered {
         checks
     }
 
-    /// Forgets sets of which there are headers alone, but for what that says of the root that is wanted.
+    /// Forgets roots that have headers alone, and notes whether the wanted root or others are among them.
     pub(super) fn drop_empty(&mut self, wanted: Option<Digest>) {
         let leftovers = &mut self.leftovers;
         self.sets.retain(|root, set| {
@@ -202,7 +202,7 @@ impl Gathered {
         });
     }
 
-    /// The set that a header belongs to.
+    /// The files of a header's root.
     fn set_of(&mut self, header: &ShardHeader) -> &mut ShardSet {
         self.sets.entry(header.encoding.root).or_insert_with(|| {
             let n = header.encoding.geometry.shape().code.n();
@@ -217,10 +217,10 @@ impl Gathered {
     }
 }
 
-/// The meta that a header speaks of, from whichever copy of it is good; `None` if none is.
+/// The meta that a header names, from any good copy; `None` if no copy is good.
 ///
 /// # Errors
-/// A rule of meta.
+/// A broken rule of the meta.
 fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Option<Meta>, FormatError> {
     let layout = encoding.layout();
     for base in bases {
@@ -240,8 +240,8 @@ fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Op
     Ok(None)
 }
 
-/// Whether at least one shard lies inside the file when its layout starts at `base`. A header that
-/// states more than is there must not decide how much memory is taken.
+/// Whether at least one shard is inside the file if its layout starts at `base`. A header that claims more must not
+/// decide how much memory is taken.
 fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
     let body = base + i128::from(layout.body);
     let last = body + i128::from(layout.body_len - layout.shard_len);
@@ -249,13 +249,13 @@ fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
     fits(body) || fits(last)
 }
 
-/// The bytes of one header copy, whatever they say; `None` if its magic is not there.
+/// The bytes of a header copy, unchecked; `None` if the magic is missing.
 fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
     let mut bytes = [0u8; HEADER_LEN];
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
 }
 
-/// The version of a file that is shorter than a header, if it begins like one and names another version.
+/// The other version that a file names which is shorter than a header but begins like one.
 fn version_of_short(file: &ShardFile) -> Option<FormatError> {
     let mut bytes = vec![0; file.len.min(HEADER_LEN as u64) as usize];
     let is_short = bytes.len() < HEADER_LEN && matches!(read_at(file, 0, &mut bytes), Ok(Some(())));
@@ -263,7 +263,7 @@ fn version_of_short(file: &ShardFile) -> Option<FormatError> {
 }
 
 impl Member {
-    /// The sets of which a proof may be there, in order.
+    /// Sets whose proof may be stored, in order.
     pub(super) fn present(&self, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
         let copies = self
             .bases
@@ -272,7 +272,7 @@ impl Member {
         joined(copies.flat_map(|at| self.file.proved_sets(at, layout, sets)).collect())
     }
 
-    /// The copies of the proof of `set` that can be read, from each base: those that differ, `most` of them.
+    /// The readable, distinct copies of the proof of `set`, from all bases; at most `most` of them.
     fn proofs(&self, layout: &Layout, set: u32, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         let mut error = None;
@@ -288,11 +288,11 @@ impl Member {
                 break;
             }
         }
-        // One copy is enough.
+        // A single copy suffices, so errors of others do not matter.
         error.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// Loads the shard of `set` into its slot, from whichever base it is intact.
+    /// Loads the shard of `set` into its slot, from any base at which it is intact.
     fn load(
         &self,
         of: &ShardSet,
@@ -301,7 +301,7 @@ impl Member {
         index: u32,
         reading: &mut Reading<'_>,
     ) -> io::Result<Load> {
-        // Nearly always the first copy is right, and no other is read.
+        // The first copy is nearly always right, so the others are read only if needed.
         let first = self.proofs(layout, set, 1)?;
         let state = self.load_by(&first, of, layout, set, index, reading)?;
         if matches!(state, Load::Intact) {
@@ -311,7 +311,7 @@ impl Member {
         if all.len() == first.len() { Ok(state) } else { self.load_by(&all, of, layout, set, index, reading) }
     }
 
-    /// The same with these copies of its proof.
+    /// Loads the shard of `set` with these copies of its proof.
     fn load_by(
         &self,
         proofs: &[Vec<u8>],
@@ -341,7 +341,7 @@ impl Member {
 }
 
 impl ShardSet {
-    /// Adds a file's claim to be shard `index`, with its layout from `base` on.
+    /// Adds a file's claim to be shard `index` with a layout that starts at `base`.
     fn place(&mut self, file: &Arc<ShardFile>, index: u32, base: i128) {
         let claims = &mut self.members[index as usize];
         match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
@@ -356,14 +356,14 @@ impl ShardSet {
         self.members.iter().any(|members| !members.is_empty())
     }
 
-    /// In the files of how many shards there is what opens the payload, if it is sealed and that is in its meta.
+    /// Number of shards whose files hold the seal; `None` if the payload is not sealed, or its seal is not in its meta.
     pub(super) fn seal_places(&self) -> Option<u32> {
         let is_sealed = self.encoding.geometry.shape().is_sealed();
         let has_seal = self.meta.as_ref().is_none_or(|meta| meta.seal.is_some());
         (is_sealed && has_seal).then_some(self.with_meta.len() as u32)
     }
 
-    /// Whether nothing is left that could open the payload.
+    /// Whether the payload is sealed and its seal is lost.
     pub(super) fn is_seal_lost(&self) -> bool {
         self.seal_places() == Some(0)
     }
@@ -374,7 +374,7 @@ impl ShardSet {
         self.zeros.get_or_init(|| shape.hash.digest(&vec![0; shape.shard_len]))
     }
 
-    /// Whether a shard of zeros is what one of these proofs proves.
+    /// Whether any of these proofs proves a shard of zeros.
     fn zeros_are_proved(&self, set: u32, index: u32, proofs: &[Vec<u8>]) -> bool {
         let Encoding { geometry, tree, .. } = &self.encoding;
         let leaf = geometry.shape().hash.leaf(self.zeros(), set, index);
@@ -387,12 +387,12 @@ impl ShardSet {
         there < self.encoding.geometry.shape().code.k()
     }
 
-    /// The first file that claims any shard, and which.
+    /// The first file that claims any shard, and that shard's index.
     pub(super) fn only_member(&self) -> Option<(u32, &Member)> {
         (0..).zip(&self.members).find_map(|(index, members)| members.first().map(|m| (index, m)))
     }
 
-    /// Where proved shards stand in the only file that was gathered, and whether they suffice to restore all sets.
+    /// Places of proved shards in the only gathered file, and whether they suffice to restore all sets.
     pub(super) fn proved(&self) -> io::Result<(Ranges, bool)> {
         let (layout, group) = (self.encoding.layout(), self.encoding.geometry);
         let shape = group.shape();
@@ -425,7 +425,7 @@ impl ShardSet {
         Ok((places, is_whole))
     }
 
-    /// The set as an encoding to restore from.
+    /// The files as an encoding to restore from.
     pub(super) fn encoded(&self) -> Encoded<'_> {
         let geometry = self.encoding.geometry;
         Encoded {
@@ -444,7 +444,7 @@ struct ShardLoader<'a> {
 }
 
 impl ShardLoader<'_> {
-    /// Loads one shard from whichever file has it intact.
+    /// Loads a shard from any file that has it intact.
     fn one(&self, set: u32, index: u32, reading: &mut Reading<'_>) -> Load {
         let mut state = Load::Missing;
         let mut error = None;
@@ -456,7 +456,7 @@ impl ShardLoader<'_> {
                 Err(e) => error = Some(e),
             }
         }
-        // A copy that cannot be read matters only if no other is intact.
+        // An unreadable copy matters only if no other copy is intact.
         error.map_or(state, Load::Unreadable)
     }
 }
@@ -483,7 +483,8 @@ mod tests {
     use fec_core::block::Code;
     use std::ffi::OsStr;
 
-    /// Where bytes are lost, one of two positions is wrong: a decode that begins with that reads and hashes every shard twice.
+    /// If bytes are lost, one of two positions is wrong. A decode that tries the wrong one first reads and hashes every
+    /// shard twice.
     #[test]
     fn the_likeliest_position_comes_first() {
         let store = MemoryStore::new();

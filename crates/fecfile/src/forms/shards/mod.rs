@@ -1,4 +1,4 @@
-//! Shard files: one for each shard index, with that shard of all sets (docs/FORMAT.md, section 8).
+//! Shard files: a file for each shard index, with that shard of all sets (docs/FORMAT.md, section 8).
 
 mod examine;
 mod gather;
@@ -20,7 +20,7 @@ use gather::{Gathered, ShardSet};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The form.
+/// The form of shard files.
 pub(crate) struct ShardFiles;
 
 impl Form for ShardFiles {
@@ -74,12 +74,12 @@ impl Form for ShardFiles {
     }
 }
 
-/// Shard files that belong to one or several roots.
+/// Shard files of any number of roots.
 struct FoundShards {
     sets: Vec<ShardSet>,
-    /// Whether each can be restored; known only where one file was given without a root.
+    /// Whether each can be restored; known only if a single file was given without a root.
     is_restorable: Option<Vec<bool>>,
-    /// One file was given, and its root: it is asked about by itself.
+    /// A single file was given with its root, so the report is about this file alone.
     is_one_shard: bool,
     signatures: Signatures,
     leftovers: Leftovers,
@@ -94,7 +94,7 @@ impl Found for FoundShards {
         let known = |nth: usize| match &self.is_restorable {
             _ if self.sets[nth].is_seal_lost() => Some(false),
             Some(is) => Some(is[nth]),
-            // With too few files there is nothing to find out.
+            // Too few files cannot suffice, whatever they contain.
             None => (self.sets.len() == 1 && self.sets[nth].has_too_few_files()).then_some(false),
         };
         let sets = self.sets.iter().enumerate();

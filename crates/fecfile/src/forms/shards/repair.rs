@@ -1,4 +1,4 @@
-//! Makes damaged and missing shard files anew, bit for bit.
+//! Rewrites damaged and missing shard files, bit for bit.
 
 use super::gather::ShardSet;
 use super::writer::{NO_NAME, NewShards, file_name};
@@ -14,10 +14,11 @@ use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Makes the files of `set` anew that are not intact, with the signatures that are left; `others` are the sets of other roots. Returns where they stand.
+/// Rewrites the damaged and missing files of `set`, with the remaining signatures; `others` are the files of other
+/// roots. Returns the paths of the new files.
 ///
 /// # Errors
-/// When the name or another copy of the meta is lost, when a file also belongs to another root, and those of the files.
+/// When the name or every copy of the meta is lost, when a file also belongs to another root, and those of the files.
 pub(super) fn repair(
     set: &ShardSet,
     others: [&[ShardSet]; 2],
@@ -33,7 +34,7 @@ pub(super) fn repair(
             files.push(file);
         }
     }
-    // A file that may not be read may be intact.
+    // A file without read permission may be intact.
     let denied = files.iter().filter(|file| file.old.is_none() && is_denied(&file.path));
     let denied: Vec<PathBuf> = denied.map(|file| file.path.clone()).collect();
     if !denied.is_empty() {
@@ -68,12 +69,12 @@ pub(super) fn repair(
     Ok(paths)
 }
 
-/// Whether something is there that may not be read.
+/// Whether a file is there that may not be read.
 fn is_denied(path: &Path) -> bool {
     open_file(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Whether a header at either end of a file says that it was this shard, of which too little is left to count.
+/// Whether a header at either end of a file says that it was this shard, although too little is left to count as one.
 fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     let Ok(Some(file)) = open_file(path) else { return false };
     let tail = file.size().unwrap_or(0).saturating_sub(HEADER_LEN as u64);
@@ -84,7 +85,7 @@ fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     })
 }
 
-/// Whether a file is there with nothing but zeros in it, as a crash may leave one.
+/// Whether a file is there that contains only zeros, as after a crash.
 fn holds_nothing(path: &Path) -> bool {
     const PIECE: usize = 64 << 10;
     let Ok(Some(file)) = open_file(path) else { return false };
@@ -98,7 +99,7 @@ fn holds_nothing(path: &Path) -> bool {
     }
 }
 
-/// The files that take the place of those that claim a shard and are damaged; or the file of one that is missing.
+/// The new files for a shard: replacements of the damaged files that claim it, or a file for a missing shard.
 fn new_files(
     set: &ShardSet,
     others: [&[ShardSet]; 2],
@@ -111,7 +112,7 @@ fn new_files(
         let name =
             set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.name.as_deref();
         let name = name.unwrap_or(NO_NAME);
-        // Of a payload it is the name that its own file has.
+        // A name from the payload's own file is safe.
         if job.payload.is_none() && !is_plain(name) {
             return Err(Error::new("repair", ErrorKind::NameNotPlain));
         }

@@ -1,8 +1,8 @@
 //! Writes shard files from a payload of known length.
 //!
-//! Each worker takes a few sets at a time: reads their originals into its own buffers, encodes and hashes those
-//! buffers, and writes every shard to its place in its file. Only the set roots are kept; when all sets
-//! are done, the group path is added to every proof, and the headers at both ends name the root.
+//! Each worker takes a few sets at a time. It reads their originals into its own buffers, encodes and hashes these
+//! buffers, and writes every shard to its place in its file. Only the set roots are kept. Once all sets are done, the
+//! group path is added to every proof, and the headers at both ends name the root.
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Proofs of one file are completed in pieces of about this many bytes.
+/// Proofs of a file are completed in pieces of about this many bytes.
 const PROOF_PIECE: usize = 256 << 10;
 
 /// Encodes `payload` into n shard files in `store`, which record `name`.
@@ -46,7 +46,7 @@ pub(crate) fn write(
     write_in(&SpareRooms::default(), payload, label, store, options, context)
 }
 
-/// The same in rooms that are kept for the next payload.
+/// As [`write`], with buffers that are kept for the next payload.
 pub(crate) fn write_in(
     spare: &SpareRooms,
     payload: &dyn Payload,
@@ -64,7 +64,7 @@ pub(crate) fn write_in(
     let files = NewShards { out: out.as_ref(), indices: &indices };
     let source = PayloadSets { payload, group: geometry, start: 0 };
     let encoding = files.write((&source, spare), &geometry, &meta, meter.as_ref(), context)?;
-    // Once more: the payload must not have changed while the last sets were read.
+    // The last check: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     if let Some(key) = &options.signing {
         let annex = annexes::of_signature(key.sign_root(&encoding.root).text());
@@ -81,7 +81,7 @@ pub(crate) fn write_in(
     Ok(Written { geometry: FileGeometry::of_only(&geometry), root: encoding.root, output_bytes })
 }
 
-/// What [`write`] would write, without writing it.
+/// Computes the result of [`write`] without writing anything.
 ///
 /// # Errors
 /// As [`write`].
@@ -102,11 +102,11 @@ pub(crate) fn root(
     Ok(Written { geometry: FileGeometry::of_only(&geometry), root, output_bytes })
 }
 
-/// What is known of shard files before the work.
+/// Properties of shard files that are known before the work.
 struct Plan {
     geometry: GroupGeometry,
     meta: Vec<u8>,
-    /// Bytes of all of them.
+    /// Bytes of all files.
     output_bytes: u64,
 }
 
@@ -127,7 +127,7 @@ impl Plan {
     }
 }
 
-/// What shard files record besides a payload's bytes, and what they are named after.
+/// The recorded meta of shard files, and the name that their file names begin with.
 pub(crate) struct Label {
     files: Vec<u8>,
     meta: Meta,
@@ -135,41 +135,41 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// The recorded name, after which the files are named.
+    /// A label with a recorded name, which also begins the file names.
     ///
     /// # Errors
-    /// [`Format`](crate::ErrorKind::Format) for what is no name.
+    /// [`Format`](crate::ErrorKind::Format) for an invalid name.
     pub(crate) fn named(name: &[u8]) -> Result<Label> {
         let meta = Meta::with_name(name).map_err(|e| Error::new("encode", crate::ErrorKind::Format(e)))?;
         Ok(Label { files: name.to_vec(), meta, is_sealed: false })
     }
 
-    /// Those of a payload that this seals: its name is inside.
+    /// The label of a payload that this sealer seals: its name is inside the seal.
     pub(crate) fn sealed(sealer: &Sealer) -> Label {
         Label { files: NO_NAME.to_vec(), meta: sealer.meta(), is_sealed: true }
     }
 
-    /// Those of a part of a sealed payload, whose seal stands elsewhere.
+    /// The label of a part of a sealed payload, whose seal is stored elsewhere.
     #[cfg(feature = "stores")]
     pub(crate) fn part_of_sealed() -> Label {
         Label { files: NO_NAME.to_vec(), meta: Meta::default(), is_sealed: true }
     }
 
-    /// What the files are named after.
+    /// The name that the file names begin with.
     #[cfg(feature = "stores")]
     pub(crate) fn files(&self) -> &[u8] {
         &self.files
     }
 }
 
-/// What files are named after that record no name, as those of a sealed payload.
+/// Begins the names of files that record no name, as those of a sealed payload.
 pub(crate) const NO_NAME: &[u8] = b"payload";
 
-/// NAME.017.shard, with the name cut where a file name would be too long.
+/// NAME.017.shard, with NAME cut if the file name would be too long.
 pub(crate) fn file_name(name: &[u8], index: usize) -> OsString {
     const LONGEST: usize = 255 - ".000.shard".len();
     let mut end = name.len().min(LONGEST);
-    // Not in the middle of a UTF-8 character, if it is one.
+    // The cut never splits a UTF-8 character.
     while end < name.len() && end > LONGEST - 4 && name[end] & 0xc0 == 0x80 {
         end -= 1;
     }
@@ -178,15 +178,15 @@ pub(crate) fn file_name(name: &[u8], index: usize) -> OsString {
     OsString::from_vec(out)
 }
 
-/// Shard files that are written.
+/// Shard files that are being written.
 pub(super) struct NewShards<'a> {
     pub(super) out: &'a dyn NewObjects,
-    /// The index of each.
+    /// Shard index of each file.
     pub(super) indices: &'a [usize],
 }
 
 impl NewShards<'_> {
-    /// Writes them from the sets that `source` gives; returns the encoding.
+    /// Writes the files from the sets that `source` gives; returns the encoding.
     pub(super) fn write(
         &self,
         (source, spare): (&dyn SetSource, &SpareRooms),
@@ -241,7 +241,7 @@ impl NewShards<'_> {
                 let count = sets_in_piece.min((shape.sets - first) as usize);
                 piece.resize(count * proof_len, 0);
                 let [head, tail] = layout.proofs(first);
-                // The set path of the last proof of all ends before its group path: so much must be there.
+                // The last proof was written without its group path, so the file may end before that.
                 let known = piece.len() - (proof_len - set_path_len);
                 if out.read_back(object, head, &mut piece)? < known {
                     return Err(not_there());
@@ -257,7 +257,7 @@ impl NewShards<'_> {
                 return Err(not_there());
             }
         }
-        // Header and meta, behind which stand zeros; at the end the other way round.
+        // The order is header, meta, zeros at the front, and meta, zeros, header at the end.
         let header = ShardHeader { index: index as u32, encoding: *encoding }.to_bytes();
         let mut padded = meta.to_vec();
         padded.resize(layout.padded_meta_len() as usize, 0);
@@ -270,8 +270,8 @@ fn not_there() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "what was written is not there any more")
 }
 
-/// Tells whether the set paths of a file that are read back are those that were written, in whatever order: the sum of
-/// their CRC32C, each with the number of its set.
+/// Tells whether the set paths read back from a file are those that were written, in any order: the sum of their
+/// CRC32C, each with the number of its set.
 #[derive(Default)]
 struct PathSum(AtomicU64);
 
@@ -285,21 +285,21 @@ impl PathSum {
     }
 }
 
-/// Puts the shards of sets into the files.
+/// Writes the shards of sets into the files.
 struct ShardSink<'a> {
     files: &'a NewShards<'a>,
     layout: Layout,
     shape: Shape,
-    /// For each file.
+    /// Sums of the written set paths, by file.
     sums: Vec<PathSum>,
 }
 
 impl SetSink for ShardSink<'_> {
-    /// The shards, and what is known of their proofs.
+    /// Writes the shards, and the known parts of their proofs.
     fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()> {
         let (proof_len, set_path_len) = (self.shape.proof_len(), self.shape.set_path_len());
         let mut proofs = vec![0; sets.len() * proof_len];
-        // The group path of the last proof comes at the end, like those of the others.
+        // The group path of the last proof is added later, like those of the others.
         let known = proofs.len() - (proof_len - set_path_len);
         let out = self.files.out;
         for (object, &i) in self.files.indices.iter().enumerate() {
@@ -331,7 +331,7 @@ mod tests {
     use fec_core::block::Code;
     use std::ffi::OsStr;
 
-    /// A store whose disk gives one wrong byte, or fewer bytes, of what was written.
+    /// A store whose disk reads back a wrong bit, or fewer bytes.
     struct BadStore(MemoryStore, Fault);
 
     #[derive(Clone, Copy)]
@@ -394,7 +394,7 @@ mod tests {
         let (done, files) = encode(Fault::None);
         let sets = done.expect("nothing is wrong").geometry.group(0).shape().sets;
         assert!(files == 5 && sets > 2);
-        // The set path of five shards is three digests; the rest of a proof is not known yet.
+        // The set path of five shards is three digests; the rest of a proof is unknown then.
         let faults = [0, 3 * 256 - 1, 300].map(Fault::Bit).into_iter().chain([Fault::Short]);
         for fault in faults {
             let (done, files) = encode(fault);

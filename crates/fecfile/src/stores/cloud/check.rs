@@ -1,5 +1,5 @@
-//! Whether what users and the environment say can be in a request at all. The crate `object_store` takes everything, and panics
-//! when it makes a request of what cannot be in one.
+//! Checks that settings from users and the environment can be in a request. The crate `object_store` accepts any value,
+//! and panics when a request is made of an impossible one.
 
 use crate::stores::error::StoreError;
 use crate::stores::target::{Scheme, Target};
@@ -11,10 +11,10 @@ use reqwest::Url;
 use std::env;
 use std::str::FromStr;
 
-/// The longest name of a region, in bytes.
+/// Longest name of a region, in bytes.
 const MAX_REGION: usize = 64;
 
-/// What the user wrote of a place.
+/// Checks the user's description of a place.
 pub(super) fn target(target: &Target) -> Result<(), StoreError> {
     let wrong = |what: &str, why: &str| Err(StoreError::Invalid(format!("{what}: {why}")));
     if let Some(why) = target.endpoint.as_deref().and_then(wrong_with_url) {
@@ -24,7 +24,7 @@ pub(super) fn target(target: &Target) -> Result<(), StoreError> {
         return wrong("region=", why);
     }
     if target.scheme == Scheme::Http {
-        // In its path there may be anything: it is written by numbers.
+        // The path may have any characters, because parsing escapes them.
         let written = Url::parse(&target.url).map(String::from).unwrap_or_default();
         return wrong_with_url(&written).map_or(Ok(()), |why| wrong("its address", why));
     }
@@ -34,7 +34,7 @@ pub(super) fn target(target: &Target) -> Result<(), StoreError> {
     }
 }
 
-/// What is wrong with an address of HTTP.
+/// The fault of an HTTP address, if it has one.
 fn wrong_with_url(text: &str) -> Option<&'static str> {
     let behind = text
         .split_once("://")
@@ -65,7 +65,8 @@ fn wrong_with_bucket(bucket: &str) -> Option<&'static str> {
     (!bucket.bytes().all(is_name)).then_some("it has characters that no bucket's name has")
 }
 
-/// What came from `source`, a variable or a line of a file, and becomes a part of requests. It may be a secret.
+/// Checks a part of requests that came from `source`, a variable or a line of a file. Errors do not repeat the value,
+/// which may be a secret.
 pub(super) fn credential(source: &str, value: &str) -> Result<(), StoreError> {
     match HeaderValue::from_str(value) {
         Ok(_) if !value.contains(|c: char| !c.is_ascii() || c == '\t') => Ok(()),
@@ -77,17 +78,17 @@ fn odd(source: &str) -> StoreError {
     StoreError::Denied(format!("{source} has a line break, or another character that does not belong there"))
 }
 
-/// An endpoint that came from `source`.
+/// Checks an endpoint that came from `source`.
 pub(super) fn endpoint(source: &str, value: &str) -> Result<(), StoreError> {
     wrong_with_url(value).map_or(Ok(()), |why| Err(StoreError::Denied(format!("{source}: {why}"))))
 }
 
-/// A region that came from `source`.
+/// Checks a region that came from `source`.
 pub(super) fn region(source: &str, value: &str) -> Result<(), StoreError> {
     wrong_with_region(value).map_or(Ok(()), |why| Err(StoreError::Denied(format!("{source}: {why}"))))
 }
 
-/// The variables that are read for S3, whatever of them will be used.
+/// Checks all environment variables for S3, used or not.
 pub(super) fn amazon_variables() -> Result<(), StoreError> {
     use AmazonS3ConfigKey as Key;
     variables("AWS_", |name, value| match name.parse() {
@@ -106,7 +107,7 @@ pub(super) fn amazon_variables() -> Result<(), StoreError> {
     })
 }
 
-/// Those for Azure.
+/// Checks all environment variables for Azure.
 pub(super) fn azure_variables() -> Result<(), StoreError> {
     use AzureConfigKey as Key;
     variables("AZURE_", |name, value| match name.parse() {
@@ -130,13 +131,13 @@ pub(super) fn azure_variables() -> Result<(), StoreError> {
     })
 }
 
-/// Those for Google.
+/// Checks the environment variables for Google.
 pub(super) fn google_variables() -> Result<(), StoreError> {
-    // The keys of accounts are JSON, in several lines.
+    // Only the token is checked: keys of accounts are JSON in several lines.
     variables("GOOGLE_BEARER_TOKEN", credential)
 }
 
-/// Settings of the client that go out with each request.
+/// Checks settings of the client that go out with each request.
 fn of_client(name: &str, key: &ClientConfigKey, value: &str) -> Result<(), StoreError> {
     match key {
         ClientConfigKey::UserAgent | ClientConfigKey::DefaultContentType => credential(name, value),
@@ -148,7 +149,7 @@ fn printable(name: &str, value: &str) -> Result<(), StoreError> {
     if value.chars().any(char::is_control) { Err(odd(name)) } else { Ok(()) }
 }
 
-/// Looks at all variables that begin so; `check` is told their names in small letters, and errors name them as they are.
+/// Checks all variables with this prefix. `check` gets their names in lower case; errors name them as they are.
 fn variables(start: &str, check: impl Fn(&str, &str) -> Result<(), StoreError>) -> Result<(), StoreError> {
     for (name, value) in env::vars_os() {
         let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };

@@ -1,4 +1,4 @@
-//! From a target and the environment to a service of the crate `object_store`.
+//! Makes a service of the crate `object_store` from a target and the environment.
 
 use super::check;
 use super::profile;
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-/// A service, and what has to be known about it.
+/// A service and its properties.
 pub(super) struct Service {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// What takes objects in parts; `None` where nothing can be put.
+    /// The interface for objects in parts; `None`: the service is only for reading.
     pub(super) parts: Option<Arc<dyn MultipartStore>>,
-    /// What to set for credentials, where none were found and requests go unsigned.
+    /// Hint which credentials to set; present if none were found and requests go unsigned.
     pub(super) unsigned: Option<&'static str>,
-    /// It speaks S3 and is not Amazon's: what it does with conditions is not known.
+    /// The service speaks S3 and is not Amazon's, so its handling of conditions is unknown.
     pub(super) is_like_s3: bool,
 }
 
@@ -43,12 +43,12 @@ pub(super) fn connect(target: &Target) -> Result<Service, StoreError> {
     }
 }
 
-/// Whoever calls retries: `object_store` would do it behind their back, and ask for ranges that run backwards.
+/// The caller repeats requests. `object_store` would repeat them unnoticed, and ask for ranges that run backwards.
 fn no_retries() -> RetryConfig {
     RetryConfig { backoff: BackoffConfig::default(), max_retries: 0, retry_timeout: Duration::ZERO }
 }
 
-/// Bytes go unencrypted only where the user wrote it.
+/// Unencrypted HTTP is used only if the user wrote `http://`.
 fn client_options(url: Option<&str>) -> ClientOptions {
     let allow_http = url.is_some_and(|url| url.get(..7).is_some_and(|s| s.eq_ignore_ascii_case("http://")));
     ClientOptions::new().with_allow_http(allow_http)
@@ -56,7 +56,7 @@ fn client_options(url: Option<&str>) -> ClientOptions {
 
 fn amazon(target: &Target) -> Result<Service, StoreError> {
     check::amazon_variables()?;
-    // A profile that the user named comes before the environment, anything else behind it.
+    // A profile that the user named comes before the environment, the default profile after it.
     let of_environment = target.profile.is_none() && is_set("AWS_ACCESS_KEY_ID");
     let profile = match of_environment {
         true => profile::read(None).unwrap_or_default(),
@@ -87,7 +87,7 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
         .unwrap_or_else(|| "us-east-1".into());
     let mut unsigned = None;
     let mut builder = match (profile.key_id, profile.secret) {
-        // Nothing of the environment with it: a token there belongs to another key.
+        // The environment is left out: a token there belongs to another key.
         (Some(key_id), Some(secret)) if !of_environment => {
             let builder =
                 AmazonS3Builder::new().with_access_key_id(key_id).with_secret_access_key(secret.as_str());
@@ -111,7 +111,7 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
         .with_retry(no_retries())
         .with_http_connector(Connector { redirects: false });
     if !is_set("AWS_CHECKSUM_ALGORITHM") {
-        // Buckets with Object Lock take nothing without. It is the digest that the signature needs anyway.
+        // Buckets with Object Lock need a checksum, and the signature needs this digest anyway.
         builder = builder.with_checksum_algorithm(Checksum::SHA256);
     }
     let is_like_s3 = endpoint.is_some();
@@ -122,7 +122,7 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3 })
 }
 
-/// Whether a service nearby tells credentials.
+/// Whether a nearby service may give credentials.
 fn has_amazon_credentials() -> bool {
     let variables = [
         "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -159,7 +159,7 @@ fn google(target: &Target) -> Result<Service, StoreError> {
         .is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").exists());
     let mut unsigned = None;
     if !has_credentials && !of_gcloud && !machine_is("Google") {
-        // Uploads are signed all the same, so there have to be credentials that nobody is asked for.
+        // Uploads are signed all the same, so empty credentials stand in.
         let nothing = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
         builder = builder.with_skip_signature(true).with_credentials(Arc::new(nothing));
         unsigned = Some(FOR_GOOGLE);
@@ -230,8 +230,8 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether this machine is one of that maker's cloud. (Azure has a number for that; the maker's name stands in laptops too.) Only there a service near it may tell credentials; elsewhere nothing
-/// answers to that, which takes long to see.
+/// Whether this machine is in that maker's cloud. (Azure is recognized by a number, because the maker's name stands in
+/// laptops too.) Only there may a nearby service give credentials; elsewhere the wait for its answer takes long.
 fn machine_is(maker: &str) -> bool {
     ["sys_vendor", "board_vendor", "chassis_asset_tag"].into_iter().any(|file| {
         fs::read_to_string(Path::new("/sys/class/dmi/id").join(file)).is_ok_and(|text| text.trim() == maker)

@@ -1,31 +1,31 @@
-//! Lists of objects as services send them, before they are read.
+//! Filters lists of objects as services send them, before they are parsed.
 
 use crate::stores::object::Wanted;
 use memchr::memmem;
 
-/// The most of one object, and the most that is kept of a page.
+/// Most bytes of an object's entry, and most bytes kept of a page.
 const MAX_OBJECT: usize = 64 << 10;
 const MAX_KEPT: usize = 8 << 20;
-/// What an object stands between, at S3 and Google, and at Azure; and its key in it.
+/// Tags around an object and around its key: at S3 and Google, and at Azure.
 const OBJECTS: [[&[u8]; 4]; 2] =
     [[b"<Contents>", b"</Contents>", b"<Key>", b"</Key>"], [b"<Blob>", b"</Blob>", b"<Name>", b"</Name>"]];
 
-/// A page of a list, as it comes. Objects are taken out whose keys nobody wants, and those whose keys are no plain paths: the
-/// crate `object_store` would fail on the whole list.
+/// A page of a list, as it comes. Objects with unwanted keys are removed, and those whose keys are no plain paths, on
+/// which the crate `object_store` would fail the whole list.
 pub(super) struct Page {
     wanted: Wanted,
     kept: Vec<u8>,
-    /// What was not looked at: it may end within an object.
+    /// Bytes not yet filtered, which may end within an object.
     rest: Vec<u8>,
 }
 
 impl Page {
-    /// Nothing came yet.
+    /// An empty page.
     pub(super) fn new(wanted: Wanted) -> Page {
         Page { wanted, kept: Vec::new(), rest: Vec::new() }
     }
 
-    /// Takes what came; false if it is too much to keep.
+    /// Takes the next bytes; false if they are too many to keep.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         self.rest.extend_from_slice(bytes);
         let mut at = 0;
@@ -33,7 +33,7 @@ impl Page {
             let rest = &self.rest[at..];
             let begins = OBJECTS.iter().filter_map(|tags| Some((memmem::find(rest, tags[0])?, tags)));
             let Some((before, [open, close, key_open, key_close])) = begins.min_by_key(|(at, _)| *at) else {
-                // The beginning of an object may be cut.
+                // The opening tag of an object may be cut here.
                 let end = self.rest.len().saturating_sub(OBJECTS[0][0].len() - 1).max(at);
                 self.kept.extend_from_slice(&self.rest[at..end]);
                 at = end;
@@ -54,7 +54,7 @@ impl Page {
         self.rest.len() <= MAX_OBJECT && self.kept.len() <= MAX_KEPT
     }
 
-    /// What is left of the page. What was cut does not look whole.
+    /// The filtered page. A cut page stays cut, so it does not look whole.
     pub(super) fn end(mut self) -> Vec<u8> {
         self.kept.append(&mut self.rest);
         self.kept
@@ -66,7 +66,7 @@ fn between<'a>(text: &'a [u8], open: &[u8], close: &[u8]) -> Option<&'a [u8]> {
     Some(&behind[..memmem::find(behind, close)?])
 }
 
-/// The last two parts of a key, which stands behind the prefix of a place. Nothing that is wanted has more.
+/// The last two parts of a key, without the place's prefix. Wanted keys have at most two parts.
 fn end_of(key: &str) -> &str {
     key.rmatch_indices('/').nth(1).map_or(key, |(at, _)| &key[at + 1..])
 }
@@ -76,7 +76,7 @@ pub(super) fn is_plain(key: &str) -> bool {
     !key.chars().any(char::is_control) && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// Whether a key in XML has control characters by number. Most characters by number are quotation marks.
+/// Whether a key in XML has control characters as numeric references. Most such references are quotation marks.
 fn has_control(key: &str) -> bool {
     key.split("&#").skip(1).any(|behind| {
         let number = behind.split(';').next().unwrap_or_default();
@@ -89,7 +89,7 @@ fn has_control(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// In pieces of all lengths it comes out the same.
+    /// Filters a list; pieces of all lengths give the same result.
     fn filter(list: &str, wanted: Wanted) -> String {
         let of_pieces = |len: usize| {
             let mut page = Page::new(wanted);

@@ -1,11 +1,13 @@
-//! S3, Google, Azure and HTTPS by the crate `object_store`, which signs requests and reads lists. What is above and below it is
-//! here: each call is one attempt, ends when nothing comes or goes for too long, and when it is cancelled.
+//! S3, Google, Azure and HTTPS by the crate `object_store`, which signs requests and reads lists. This module adds the
+//! layers above and below it. Each call is a single attempt; it ends when it is cancelled, or when nothing comes or
+//! goes for too long.
 //!
-//! Credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY and what
-//! else the services know), for S3 also from the files of AWS, and on machines of these clouds from the service there. Where
-//! there are none, requests go unsigned, which is enough to read public buckets. Proxies are those of HTTPS_PROXY and NO_PROXY.
+//! Credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY
+//! and the services' other variables), for S3 also from the files of AWS, and on machines of these clouds from the
+//! service there. Without credentials requests go unsigned, which is enough to read public buckets. HTTPS_PROXY and
+//! NO_PROXY set proxies.
 //!
-//! A call does its work on the thread that makes it, which must not be one of a runtime of tokio.
+//! A call works on its caller's thread, which must not belong to a tokio runtime.
 
 mod check;
 mod connect;
@@ -34,17 +36,17 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use watch::{PIECE, Watch};
 
-/// Objects up to so many bytes go in one request.
+/// Objects up to this many bytes go in a single request.
 const WHOLE: u64 = PART;
-/// Bytes of a part of larger ones, unless there were too many.
+/// Bytes of a part of a larger object, unless the parts would be too many.
 const PART: u64 = 6 << 20;
-/// Services take no more parts.
+/// Most parts that services take.
 const MAX_PARTS: u64 = 10_000;
-/// Most objects of a list that are wanted.
+/// Most wanted objects of a list.
 const MAX_OBJECTS: usize = 10_000;
-/// A rate that is held takes so long to let bytes through.
+/// A wait of this length or more is due to the rate limit.
 const HELD: Duration = Duration::from_millis(1);
-/// How long the service is given to drop what was not finished.
+/// Time for the service to drop an unfinished upload.
 const ABORT: Duration = Duration::from_secs(5);
 
 /// Opens a place; nothing is sent to it yet.
@@ -68,10 +70,10 @@ pub(super) fn open(target: &Target, _options: &CallOptions) -> Result<Arc<dyn Ob
 /// A prefix in a bucket, or a folder of a server.
 struct CloudStore {
     name: String,
-    /// Stands before all keys; without a slash at its end.
+    /// Prefix of all keys, without a trailing slash.
     prefix: String,
     service: Service,
-    /// The service has said that it cannot create on condition.
+    /// The service has said that it knows no conditional puts.
     no_conditions: AtomicBool,
 }
 
@@ -87,7 +89,7 @@ impl CloudStore {
         path.map_err(|_| StoreError::Failed(format!("{key:?} cannot be a key here")))
     }
 
-    /// One request, or a few that belong together.
+    /// Sends a request, or a few that belong together.
     fn ask<T>(
         &self,
         watch: &Arc<Watch>,
@@ -104,7 +106,7 @@ impl CloudStore {
                 None => text,
             }),
             Some(trouble) => trouble,
-            // It was answered, and the answer was not understood; or nothing was sent, for lack of credentials.
+            // With a status the answer was not understood; without one nothing was sent, for lack of credentials.
             None if watch.status() != 0 => StoreError::Failed(transport::root_of(error)),
             None => StoreError::Denied(transport::root_of(error)),
         }
@@ -115,8 +117,8 @@ impl CloudStore {
         self.ask(&watch, call, self.service.objects.head(path))
     }
 
-    /// The same, and where that is refused, by asking for the first byte: the answer to a head has no room for a reason, and some
-    /// services know no heads.
+    /// As [`head_at`](Self::head_at); if that is refused, asks for the first byte instead. The answer to a head has no
+    /// room for a reason, and some services know no heads.
     fn head_or_get(&self, path: &Path, call: &Call<'_>) -> Result<ObjectMeta, StoreError> {
         let refused = match self.head_at(path, call) {
             Err(error @ (StoreError::Denied(_) | StoreError::Failed(_))) => error,
@@ -132,18 +134,19 @@ impl CloudStore {
                 Ok(ObjectMeta { location: path.clone(), last_modified, size: 0, e_tag: None, version: None })
             }
             Err(why) if is_told(&why) => Err(why),
-            // It answers, and not as it should: what it said at first is what there is.
+            // The second answer is unusable, so the first one counts.
             Err(_) => Err(refused),
             found => found,
         }
     }
 
-    /// Whether an object stands there, as far as can be told: whoever may not list is not told what is not there.
+    /// Whether an object is there, as far as visible. Without the right to list, "denied" is the answer for missing
+    /// objects.
     fn is_there(&self, path: &Path, call: &Call<'_>) -> Result<bool, StoreError> {
         match self.head_at(path, call) {
             Ok(_) => Ok(true),
             Err(StoreError::NotFound | StoreError::Denied(_)) => Ok(false),
-            // Why, only another request tells.
+            // Only another request tells the reason.
             Err(StoreError::Failed(_)) => match self.head_or_get(path, call) {
                 Err(StoreError::NotFound | StoreError::Denied(_)) => Ok(false),
                 other => other.map(|_| true),
@@ -154,7 +157,7 @@ impl CloudStore {
 
     fn put_whole(&self, path: &Path, body: &Bytes, call: &Call<'_>) -> Result<Put, StoreError> {
         let payload = payload_of(body);
-        // What is like S3 may not know conditions, and not say so.
+        // Services like S3 may ignore conditions without an error.
         if self.service.is_like_s3 && self.is_there(path, call)? {
             return Ok(Put::Existed);
         }
@@ -166,7 +169,7 @@ impl CloudStore {
                 Ok(_) => return Ok(Put::Created),
                 Err(StoreError::Failed(_)) if matches!(watch.status(), 304 | 412) => return Ok(Put::Existed),
                 Err(StoreError::Failed(text)) if watch.status() == 409 => {
-                    // It is there, or somebody is just about to put it, or to take it away.
+                    // The object is there, or somebody is just putting or deleting it.
                     return match self.is_there(path, call)? {
                         true => Ok(Put::Existed),
                         false => Err(StoreError::Unavailable(text)),
@@ -197,11 +200,12 @@ impl CloudStore {
         if call.retry(|| self.is_there(path, call))? {
             return Ok(Put::Existed);
         }
-        // Who ends the process waits until it is dropped.
+        // The end of the process waits until the upload is dropped.
         let _unfinished = Unfinished::new();
         let upload = call.retry(|| self.ask(&Arc::default(), call, parts.create_multipart(path)))?;
         let done = self.send_parts(parts, path, &upload, body, len, call);
-        // What is not finished is dropped: it would be kept, and paid for. What was finished is not there any more.
+        // An unfinished upload is dropped, because the service would keep and charge for it. A finished one no longer
+        // exists as an upload.
         if !matches!(done, Ok(Put::Created)) {
             let watch: Arc<Watch> = Arc::default();
             let dropped = watch.run_briefly(ABORT, parts.abort_multipart(path, &upload));
@@ -238,11 +242,11 @@ impl CloudStore {
                 match self.ask(&watch, call, parts.complete_multipart(path, upload, sent.clone())) {
                     Err(StoreError::Failed(_)) if watch.status() == 412 => return Ok(Put::Existed),
                     Err(StoreError::Failed(_)) if create && watch.status() == 501 => create = false,
-                    // S3 may say 200 before it knows, and tell of an error then.
+                    // S3 may send status 200 first and report an error in the body.
                     Err(StoreError::Failed(text)) if matches!(watch.status(), 200 | 409) => {
                         return Err(StoreError::Unavailable(text));
                     }
-                    // The attempt before may have done it, and its answer was lost.
+                    // The attempt before may have succeeded and its answer been lost.
                     Err(StoreError::NotFound) if attempts > 1 => {
                         return match self.head_at(path, call)?.size == len {
                             true => Ok(Put::Created),
@@ -326,7 +330,7 @@ impl ObjectStore for CloudStore {
             if found.range.end < range.end {
                 return Err(too_short(&range));
             }
-            // The object from its start: what follows the range is no mistake.
+            // The answer is the object from its start, so bytes behind the range are no error.
             let is_whole = watch.is_whole.load(Ordering::Relaxed);
             let mut skip = if is_whole { range.start } else { 0 };
             let mut left = range.end - range.start;
@@ -335,7 +339,7 @@ impl ObjectStore for CloudStore {
                 let mut chunk = chunk.map_err(|error| self.explain(&watch, &error))?;
                 let came = Instant::now();
                 call.bytes(chunk.len() as u64)?;
-                // What is held back here is not slow there.
+                // A wait for the rate limit here does not make the service slow.
                 if came.elapsed() >= HELD {
                     watch.progress();
                 }
@@ -378,7 +382,7 @@ impl ObjectStore for CloudStore {
         let watch = Arc::default();
         match self.ask(&watch, call, self.service.objects.delete(&path)) {
             Err(StoreError::NotFound) => Ok(()),
-            // Azure is asked for a list of deletions, and what it says of one of them is lost on the way.
+            // Azure gets a batch of deletions, and its answer about a single one is lost on the way.
             Err(StoreError::Failed(text)) => match self.head_at(&path, call) {
                 Err(StoreError::NotFound) => Ok(()),
                 _ => Err(StoreError::Failed(text)),
@@ -402,12 +406,12 @@ fn part_size(len: u64) -> u64 {
     PART.max(len.div_ceil(MAX_PARTS).next_multiple_of(1 << 20))
 }
 
-/// Buffers of parts that nobody uses: from ever new threads, what goes back to the allocator would add up.
+/// Unused buffers of parts. Freed by ever new threads, they would add up in the allocator.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
-/// So many of them are kept.
+/// Most buffers kept.
 const MOST_SPARE: usize = 32;
 
-/// A part, whose buffer is used again.
+/// A part whose buffer is reused.
 struct Part(Vec<u8>);
 
 impl AsRef<[u8]> for Part {
@@ -434,7 +438,7 @@ fn read(body: &dyn ReadAt, at: u64, len: u64) -> Result<Bytes, StoreError> {
     Ok(Bytes::from_owner(part))
 }
 
-/// In pieces, so that each is seen when it goes.
+/// Splits a body into pieces, so that progress of each is seen.
 fn payload_of(bytes: &Bytes) -> PutPayload {
     (0..bytes.len()).step_by(PIECE).map(|at| bytes.slice(at..bytes.len().min(at + PIECE))).collect()
 }

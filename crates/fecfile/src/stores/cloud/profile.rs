@@ -1,4 +1,4 @@
-//! What the files of AWS say: `~/.aws/credentials` and `~/.aws/config`, one profile of them.
+//! Reads a profile from the files of AWS: `~/.aws/credentials` and `~/.aws/config`.
 
 use crate::io::small;
 use crate::stores::error::StoreError;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, io};
 use zeroize::Zeroizing;
 
-/// What a profile says that is of use here.
+/// The useful settings of a profile.
 #[derive(Default)]
 pub(super) struct Profile {
     pub(super) key_id: Option<String>,
@@ -17,14 +17,14 @@ pub(super) struct Profile {
     pub(super) endpoint: Option<String>,
 }
 
-/// The most bytes of such a file.
+/// Most bytes of such a file.
 const LONGEST: usize = 4 << 20;
 
-/// Ways to credentials that programs of AWS know and this one does not.
+/// Settings for credentials that AWS's programs know and this one does not.
 const FOREIGN: [&str; 5] =
     ["credential_process", "credential_source", "role_arn", "sso_session", "sso_start_url"];
 
-/// Reads the profile `name`, or the one that AWS_PROFILE names, or `default`. One that was named has to be there.
+/// Reads the profile `name`, or the one that AWS_PROFILE names, or `default`. A named profile has to exist.
 pub(super) fn read(name: Option<&str>) -> Result<Profile, StoreError> {
     let from_environment = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
     let name = name.or(from_environment.as_deref());
@@ -33,7 +33,7 @@ pub(super) fn read(name: Option<&str>) -> Result<Profile, StoreError> {
     profile_of(&credentials, &config, name)
 }
 
-/// The path of a file and what stands in it, which is nothing where there is none.
+/// Path and text of a file; the text is empty if there is no file.
 fn text_of(variable: &str, file: &str) -> Result<(PathBuf, Zeroizing<String>), StoreError> {
     let path = match env::var_os(variable).filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),
@@ -98,12 +98,12 @@ fn profile_of(
 
 type Values = BTreeMap<String, Zeroizing<String>>;
 
-/// The values of the sections that are called so; `None` where there is none.
+/// Values of the sections with these names; `None`: there is no such section.
 fn section_of(path: &Path, text: &str, names: &[&str]) -> Result<Option<Values>, StoreError> {
     let mut values: Option<Values> = None;
     let mut inside = false;
     for (number, line) in text.lines().enumerate() {
-        // What is indented belongs to the setting above, and none of those matters here.
+        // Indented lines belong to the setting above, and none of those matters here.
         if line.starts_with([' ', '\t', '#', ';']) || line.trim().is_empty() {
             continue;
         }
@@ -119,7 +119,7 @@ fn section_of(path: &Path, text: &str, names: &[&str]) -> Result<Option<Values>,
                 values.insert(key.trim().to_ascii_lowercase(), Zeroizing::new(value.trim().to_owned()));
             }
         } else {
-            // Not what stands in it: that may be a secret.
+            // The line itself may be a secret, so only its number is told.
             return Err(StoreError::Denied(format!(
                 "{}, line {}, is neither [a section] nor a name = a value",
                 path.display(),

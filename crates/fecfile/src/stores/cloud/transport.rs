@@ -1,5 +1,5 @@
-//! HTTP below the crate `object_store`: what goes out is paced, what comes back is followed and bounded, and answers that it
-//! would stumble over are set right.
+//! HTTP below the crate `object_store`: uploads are paced, downloads are followed and bounded, and answers that would
+//! confuse the crate are corrected.
 
 use super::listing;
 use super::watch::{PIECE, Watch};
@@ -24,25 +24,25 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The longest answer that is taken where no bytes of an object are asked for.
+/// Longest answer, in bytes, to requests other than for bytes of an object.
 const MAX_ANSWER: u64 = 64 << 20;
-/// The longest page of a list: there are a thousand objects on one, or five at Azure.
+/// Longest page of a list, in bytes: a page has a thousand objects, or five thousand at Azure.
 const MAX_PAGE: usize = 64 << 20;
-/// So much of an answer is read that tells of an error.
+/// Most bytes read of an error's body.
 const MAX_ERROR: usize = 64 << 10;
-/// The service that tells a machine of a cloud its credentials is near, if it is there at all.
+/// Longest wait for a cloud's metadata service, which is near if it exists.
 const METADATA: Duration = Duration::from_secs(2);
-/// How long it takes at most until a connection stands; calls that wait for less end sooner.
+/// Longest time to connect; calls with a shorter timeout end sooner.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Connections are kept for so long: firewalls forget them without a word.
+/// Time that idle connections are kept: firewalls forget them silently.
 const IDLE: Duration = Duration::from_secs(30);
-/// Most bytes of what a service says that a message repeats.
+/// Most bytes of a service's words that a message repeats.
 const MAX_WORDS: usize = 200;
 
-/// Makes the clients of a store.
+/// Makes HTTP clients of a store.
 #[derive(Debug)]
 pub(super) struct Connector {
-    /// Follows where an answer leads: only where nothing is signed.
+    /// Follows redirects; only for requests that are never signed.
     pub(super) redirects: bool,
 }
 
@@ -59,7 +59,7 @@ impl HttpConnector for Connector {
                 .https_only(!allow_http)
                 .redirect(redirects)
                 .http1_only()
-                // Shared by the addresses of a name, so that one that is dead does not take all the time.
+                // The addresses of a name share this time, so a dead address does not use all of it.
                 .connect_timeout(CONNECT)
                 .pool_idle_timeout(IDLE)
                 .user_agent(concat!("fec/", env!("CARGO_PKG_VERSION")))
@@ -71,7 +71,8 @@ impl HttpConnector for Connector {
     }
 }
 
-/// TLS by the certificates of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. Without any, https says so when it connects.
+/// TLS by the certificates of the system, or of SSL_CERT_FILE and SSL_CERT_DIR. Without any certificates, connecting by
+/// https fails.
 fn tls() -> Result<rustls::ClientConfig, String> {
     static CONFIG: OnceLock<Result<rustls::ClientConfig, String>> = OnceLock::new();
     let made = CONFIG.get_or_init(|| {
@@ -103,7 +104,7 @@ impl HttpService for Service {
             if !is_metadata {
                 return self.send(request, &watch).await;
             }
-            // Whatever it says is about credentials, and not about objects.
+            // Its errors concern credentials, not objects.
             match tokio::time::timeout(METADATA, self.send(request, &watch)).await {
                 Ok(Ok(answer)) if answer.status().is_success() => Ok(answer),
                 _ => Err(StoreError::Denied("this machine's cloud gives it no credentials".into())),
@@ -129,7 +130,7 @@ impl Service {
             && head.method == Method::POST
             && head.uri.query().is_some_and(|q| q.starts_with("uploadId="))
         {
-            // As object_store does it too where it copies: behind the signature, which need not cover it.
+            // The header is added after signing, which need not cover it. `object_store` does the same in copies.
             head.headers.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
         }
         let url =
@@ -150,17 +151,17 @@ impl Service {
         }
         watch.answer(head.status.as_u16(), None);
         if reads {
-            // Nobody asks for it, and one that cannot be read is no reason to fail.
+            // The date is not used, and an unreadable one must not fail the request.
             head.headers.insert(LAST_MODIFIED, HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT"));
         }
         if is_list {
-            // What is left of it is shorter.
+            // The filtered list is shorter.
             head.headers.remove(CONTENT_LENGTH);
             return Ok(HttpResponse::from_parts(head, read_list(body, watch).await?.into()));
         }
         let mut most = MAX_ANSWER;
         if let Some(range) = range {
-            most = u64::MAX; // whoever reads it counts
+            most = u64::MAX; // the reader counts
             if head.status == StatusCode::OK {
                 set_range_right(&mut head.headers, &range, watch)?;
                 head.status = StatusCode::PARTIAL_CONTENT;
@@ -178,8 +179,8 @@ fn is_list(query: &str) -> bool {
     query.split('&').any(|part| matches!(part, "list-type=2" | "comp=list"))
 }
 
-/// An answer of 200 to a request for a range. Some services (`rclone serve s3`) send the range, and say so; others send the
-/// object from its start.
+/// Corrects an answer of status 200 to a request for a range. Some services (`rclone serve s3`) send the range, and say
+/// so; others send the object from its start.
 fn set_range_right(headers: &mut HeaderMap, range: &Range<u64>, watch: &Watch) -> Result<(), StoreError> {
     if headers.contains_key(CONTENT_RANGE) {
         return Ok(());
@@ -199,7 +200,7 @@ fn set_range_right(headers: &mut HeaderMap, range: &Range<u64>, watch: &Watch) -
     Ok(())
 }
 
-/// Reads an answer, or the beginning of one that is too long.
+/// Reads an answer, up to `most` bytes.
 async fn read(mut body: reqwest::Body, most: usize) -> Result<Bytes, StoreError> {
     let watch = Watch::current();
     let mut bytes = BytesMut::new();
@@ -215,7 +216,7 @@ async fn read(mut body: reqwest::Body, most: usize) -> Result<Bytes, StoreError>
     Ok(bytes.freeze())
 }
 
-/// Reads a page of a list, and keeps what is wanted of it.
+/// Reads a page of a list and keeps the wanted objects.
 async fn read_list(mut body: reqwest::Body, watch: &Watch) -> Result<Bytes, StoreError> {
     let too_long = || StoreError::Failed("its answer is too long".into());
     let mut page = listing::Page::new(watch.keys.unwrap_or(|_| true));
@@ -231,7 +232,7 @@ async fn read_list(mut body: reqwest::Body, watch: &Watch) -> Result<Bytes, Stor
     Ok(page.end().into())
 }
 
-/// What an answer means that is no success.
+/// The error that an unsuccessful answer means.
 fn refusal(status: StatusCode, body: &[u8], region: Option<&str>) -> StoreError {
     let said = words_of(body);
     let mut text = match said.as_str() {
@@ -250,7 +251,7 @@ fn refusal(status: StatusCode, body: &[u8], region: Option<&str>) -> StoreError 
     }
 }
 
-/// The code and the message in what a service says about an error, in XML or JSON.
+/// Code and message of a service's error, from XML or JSON.
 fn words_of(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let between = |start: &str, end: &str| {
@@ -271,7 +272,7 @@ fn words_of(body: &[u8]) -> String {
     one_line(&words)
 }
 
-/// One line without control characters, not too long, and without what may be signed.
+/// A single line of at most [`MAX_WORDS`] bytes, without control characters and without queries, which may be signed.
 pub(super) fn one_line(words: &str) -> String {
     let line = words.lines().next().unwrap_or_default();
     let mut out = String::new();
@@ -291,7 +292,7 @@ pub(super) fn one_line(words: &str) -> String {
     out
 }
 
-/// The innermost cause.
+/// The innermost cause of an error.
 pub(super) fn root_of(error: &(dyn Error + 'static)) -> String {
     let mut root = error;
     while let Some(next) = root.source() {
@@ -323,7 +324,7 @@ fn below_http(error: &reqwest::Error) -> StoreError {
     })
 }
 
-/// What rustls says. I/O errors stand around it, which hide what is in them from the chain of causes.
+/// The error of rustls. I/O errors around it hide it from the chain of causes.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -338,7 +339,7 @@ fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
     None
 }
 
-/// A body on its way up: each piece waits until it may go.
+/// The body of an upload; each piece waits until it may go.
 struct UploadBody {
     inner: HttpRequestBody,
     sent: u64,
@@ -370,7 +371,7 @@ impl Body for UploadBody {
     }
 }
 
-/// A body on its way down: followed and bounded.
+/// The body of a download, followed and bounded.
 struct DownloadBody {
     inner: reqwest::Body,
     left: u64,

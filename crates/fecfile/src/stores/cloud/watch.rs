@@ -1,4 +1,4 @@
-//! How a call waits for a service: it follows what comes and goes, and ends when nothing does, or when it is cancelled.
+//! Supervises a call: follows the bytes that come and go, and ends the call when none do, or when it is cancelled.
 
 use crate::guarded::{catch, guard_thread};
 use crate::stores::call::Call;
@@ -18,41 +18,41 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
-/// How long a call takes to notice that it is to end.
+/// Longest time until a call notices that it has to end.
 const NOTICE: Duration = Duration::from_millis(10);
-/// Bytes of a body that go up at a time.
+/// Bytes of a body sent at a time.
 pub(super) const PIECE: usize = 64 << 10;
-/// Requests of one call: those for a list are the most.
+/// Most requests of a call; a list needs the most.
 const MAX_REQUESTS: u64 = 200;
-/// A body that brings fewer bytes a second, over as long as it may be silent, is as good as silent.
+/// A body that brings fewer bytes a second, over the length of the timeout, counts as silent.
 const LEAST_SPEED: f64 = 512.0;
-/// So many times as long as it may be silent a list may take.
+/// Longest time of a list, in timeouts.
 const LIST_TIME: u32 = 2;
 
 tokio::task_local! {
-    /// The call that the running task works for.
+    /// The call of the running task.
     static WATCH: Arc<Watch>;
 }
 
-/// One call, as those see it who send its requests.
+/// The state of a call, shared with the code that sends its requests.
 #[derive(Debug)]
 pub(super) struct Watch {
     start: Instant,
-    /// When something came or went for the last time, in milliseconds since the start.
+    /// Time of the last progress, in milliseconds since the start.
     seen: AtomicU64,
-    /// Bytes of the body that came since then, and so many as are progress.
+    /// Bytes of the body that came since then, and the number that counts as progress.
     came: AtomicU64,
     enough: AtomicU64,
     requests: AtomicU64,
-    /// The bytes that a call of `get` is about.
+    /// The bytes that a `get` asks for.
     pub(super) range: Option<Range<u64>>,
-    /// The object must not be there when a multipart upload is completed.
+    /// The completion of a multipart upload requires that there is no such object.
     pub(super) create: bool,
-    /// The answer is the object from its start, not the range.
+    /// The answer is the object from its start instead of the range.
     pub(super) is_whole: AtomicBool,
-    /// The keys that a list is about; `None`: it is no list.
+    /// The keys wanted from a list; `None`: the call is no list.
     pub(super) keys: Option<Wanted>,
-    /// What pages of it were asked for.
+    /// Queries of its pages so far.
     pages: Mutex<BTreeSet<String>>,
     trouble: Mutex<Option<StoreError>>,
     answered: AtomicBool,
@@ -61,7 +61,7 @@ pub(super) struct Watch {
     wanted: Notify,
 }
 
-/// How far an upload may go.
+/// Bytes that an upload may send and asks to send.
 #[derive(Debug, Default)]
 struct Upload {
     allowed: u64,
@@ -92,22 +92,22 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Of a call that reads these bytes.
+    /// Watches a call that reads these bytes.
     pub(super) fn of_range(range: Range<u64>) -> Watch {
         Watch { range: Some(range), ..Watch::default() }
     }
 
-    /// Of a call that completes a multipart upload, perhaps only if there is no such object.
+    /// Watches a call that completes a multipart upload; with `create` only if there is no such object.
     pub(super) fn of_completion(create: bool) -> Watch {
         Watch { create, ..Watch::default() }
     }
 
-    /// Of a list.
+    /// Watches a call that lists.
     pub(super) fn of_list(wanted: Wanted) -> Watch {
         Watch { keys: Some(wanted), ..Watch::default() }
     }
 
-    /// A page of a list is asked for, by this query: a list that leads back to where it was never ends.
+    /// Notes the query for a page of a list. Fails if it was asked before: such a list would never end.
     pub(super) fn page(&self, query: &str) -> Result<(), StoreError> {
         if lock(&self.pages).insert(query.to_owned()) {
             return Ok(());
@@ -115,18 +115,18 @@ impl Watch {
         Err(StoreError::Failed("its list leads back to where it was, and does not come to an end".into()))
     }
 
-    /// The one of the running task.
+    /// The watch of the running task.
     pub(super) fn current() -> Arc<Watch> {
         WATCH.try_with(Arc::clone).unwrap_or_default()
     }
 
-    /// Something came or went.
+    /// Notes that bytes came or went.
     pub(super) fn progress(&self) {
         self.came.store(0, Ordering::Relaxed);
         self.seen.store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// So many bytes of a body came: few are no progress.
+    /// Notes bytes of a body that came. Few are no progress.
     pub(super) fn came(&self, bytes: u64) {
         let came = self.came.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if came >= self.enough.load(Ordering::Relaxed) {
@@ -138,7 +138,7 @@ impl Watch {
         self.start.elapsed().saturating_sub(Duration::from_millis(self.seen.load(Ordering::Relaxed)))
     }
 
-    /// A request goes out: whatever was wrong with the one before was overcome.
+    /// Notes a new request, and forgets the trouble of the one before.
     pub(super) fn begin(&self) -> Result<(), StoreError> {
         self.progress();
         *lock(&self.trouble) = None;
@@ -151,7 +151,7 @@ impl Watch {
         Err(StoreError::Failed("it does not come to an end".into()))
     }
 
-    /// What an answer says, and what is wrong with it.
+    /// Notes an answer's status, and its fault.
     pub(super) fn answer(&self, status: u16, trouble: Option<StoreError>) {
         self.progress();
         self.answered.store(true, Ordering::Relaxed);
@@ -159,22 +159,22 @@ impl Watch {
         *lock(&self.trouble) = trouble;
     }
 
-    /// What went wrong below HTTP.
+    /// Notes a failure below HTTP.
     pub(super) fn fail(&self, trouble: StoreError) {
         *lock(&self.trouble) = Some(trouble);
     }
 
-    /// The last answer's status; 0 before it came.
+    /// Status of the last answer; 0 before it came.
     pub(super) fn status(&self) -> u16 {
         self.status.load(Ordering::Relaxed) as u16
     }
 
-    /// Why the call failed, if that was seen.
+    /// Cause of the call's failure, if it was seen.
     pub(super) fn trouble(&self) -> Option<StoreError> {
         lock(&self.trouble).clone()
     }
 
-    /// Waits until an upload may go as far as `end`.
+    /// Waits until an upload may go on to byte `end`.
     pub(super) fn poll_allowed(&self, end: u64, context: &mut Context<'_>) -> Poll<()> {
         let mut upload = lock(&self.upload);
         if end <= upload.allowed {
@@ -186,7 +186,7 @@ impl Watch {
         Poll::Pending
     }
 
-    /// Lets an upload go on, as soon as the rate allows it. It waits here, and the connection with it.
+    /// Waits until the rate allows the wanted bytes, then lets the upload go on. The connection waits with it.
     fn allow(&self, call: &Call<'_>) -> Result<(), StoreError> {
         let mut upload = lock(&self.upload);
         let more = upload.wanted.saturating_sub(upload.allowed);
@@ -203,7 +203,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Does the work of a call on this thread, and ends it when it is cancelled or nothing comes and goes for too long.
+    /// Runs the work of a call on this thread. Ends it when it is cancelled, or when nothing comes or goes for too
+    /// long.
     pub(super) fn run<T>(
         self: &Arc<Watch>,
         call: &Call<'_>,
@@ -238,7 +239,7 @@ impl Watch {
         }))
     }
 
-    /// Does what has to be done even when the call is cancelled, for so long.
+    /// Runs work that is needed even after a cancelled call, for at most `longest`.
     pub(super) fn run_briefly<T>(
         self: &Arc<Watch>,
         longest: Duration,
@@ -260,8 +261,8 @@ impl Watch {
     }
 }
 
-/// Work that panics fails instead. The crates below take some values that come from outside for good, and panic when they are not.
-/// They say what the values are: nobody gets to see that.
+/// Turns a panic of the work into an error. The crates below trust some values from outside, and panic if they are
+/// wrong. Their messages repeat the values, so they are not shown.
 async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, StoreError> {
     let mut work = pin!(work);
     poll_fn(|context| match catch(|| work.as_mut().poll(context)) {
@@ -274,14 +275,14 @@ async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, StoreError> {
     .await
 }
 
-/// Connections of all stores are served by two threads; what a call does, it does on its own.
+/// The runtime of all connections has two threads; calls work on their own threads.
 fn runtime() -> Result<&'static Runtime, StoreError> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let made = RUNTIME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("fec-stores")
-            // What a connection's thread leaves undone, the call that waits for it sees.
+            // The waiting call sees if a connection's thread does not finish.
             .on_thread_start(guard_thread)
             .enable_all()
             .build()

@@ -1,4 +1,4 @@
-//! Where a census found the meta, and with it what opens a sealed payload.
+//! Places where a census found the meta, which holds the seal of a sealed payload.
 
 use super::super::copies::{Copies, holds_seal};
 use super::{Census, Chain, FramePlace, Links};
@@ -6,11 +6,11 @@ use fec_core::format::annex;
 use fec_core::format::container::{GroupId, MetaFrame};
 use std::collections::HashSet;
 
-/// Meta frames whose places are kept.
+/// Most meta frames whose places are kept.
 const MAX_FRAMES: usize = 65_536;
 
 impl Census {
-    /// Notes where a meta frame stands.
+    /// Notes the place of a meta frame.
     pub(super) fn note_frame(&mut self, frame: &MetaFrame, at: u64) {
         if self.frames.len() >= MAX_FRAMES {
             return;
@@ -23,8 +23,8 @@ impl Census {
         self.frames.push(FramePlace { kind: frame.kind, meta_hash: frame.meta_hash, annex });
     }
 
-    /// The copies of the meta that a chain was written with: with all of them, if any is there in front of its index, or if
-    /// there is room for them between its records.
+    /// The copies of the meta that a chain was written with: all of them, if any copy is in front of its index, or if
+    /// its records leave room for copies; otherwise none.
     pub(crate) fn copies(&self, chain: &Chain, links: &Links) -> Copies {
         let (Some(meta), Some(front)) = (self.meta(chain, links), self.front_len(chain, links)) else {
             return Copies::NONE;
@@ -42,17 +42,17 @@ impl Census {
         if is_any { copies } else { Copies::NONE }
     }
 
-    /// Where the copies of a chain's meta stand that are annexes of their own.
+    /// Places of a chain's copies of the meta that are annexes of their own.
     fn copies_of(&self, chain: &Chain, links: &Links) -> impl Iterator<Item = u64> {
         let meta_hash = self.meta_hash(chain, links);
-        // Those of P, in which no group is the last.
+        // The kind comes from P, in which the flag of a last group is off.
         let [version, hash, form, flags, ..] = self.groups(chain, links).get(0).geometry.to_bytes();
         let kind = [version, hash, form, flags & !1];
         let is_its = move |frame: &&FramePlace| frame.kind == kind && Some(frame.meta_hash) == meta_hash;
         self.frames.iter().filter(is_its).filter_map(|frame| frame.annex)
     }
 
-    /// How many of its copies stand where they were written.
+    /// Number of its copies at the places where they were written.
     pub(crate) fn copies_in_place(&self, chain: &Chain, links: &Links) -> u64 {
         let copies = self.copies(chain, links);
         let groups = self.groups(chain, links);
@@ -67,8 +67,8 @@ impl Census {
         (1..=copies.count()).filter(|nth| found.contains(&place(*nth))).count() as u64
     }
 
-    /// In how many places there is what opens the payload of a chain, if it is sealed and that is in its meta: the two
-    /// copies in the index stand side by side.
+    /// Number of places with the seal of a chain's payload; `None` if the payload is not sealed, or its seal is not in
+    /// its meta. The two copies in the index are side by side, so they count as a single place.
     pub(crate) fn seal_places(&self, chain: &Chain, links: &Links) -> Option<u32> {
         if !self.groups(chain, links).largest().is_sealed() {
             return None;
