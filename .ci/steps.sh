@@ -169,7 +169,7 @@ age() {
 
 action() { scripts/test-action.sh "$fec"; }
 
-# Losses of power, by a model: whole. Faults at system calls: one in so many.
+# Losses of power, by a model.
 power() { may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --power; }
 
 # Of the long form, no times are held: the machine may be doing other things. It takes root.
@@ -213,11 +213,13 @@ python_module() {
 # ---------------------------------------------------------------- only in .ci/nightly
 
 faults() {
-    may_be_missing python3 scripts/faults.py --fec "$fec" --every 4 --seed "$seed"
-    may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --every 40 --seed "$seed"
+    may_be_missing python3 scripts/faults.py --fec "$fec" --every 25 --seed "$seed"
+    may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --every 400 --seed "$seed"
 }
 
-hostile() { "$python" scripts/hostile-campaign.py --fec "$fec" --random 3000 --structured 1000 --seed "$seed"; }
+hostile() { "$python" scripts/hostile-campaign.py --fec "$fec" --random 3000 --structured 1000 --sealed 300 --seed "$seed"; }
+sidecars() { "$python" scripts/sidecar_campaign.py --fec "$fec" --cases 2000 --seed "$seed" --jobs 1; }
+lists() { may_be_missing "$python" scripts/list_campaign.py --fec "$fec" --rounds 200 --seed "$seed"; }
 updates() { "$python" scripts/update_campaign.py --fec "$fec" --rounds 250 --seed "$seed"; }
 
 # The campaigns that are tests of crates, with more cases.
@@ -230,7 +232,7 @@ mutations() {
     FEC_ATTACKS=5000 cargo test --profile ci -p fecfile --lib seal::attacks
 }
 
-fuzzing() { may_be_missing scripts/fuzz.sh --seconds 60 --seed "$seed"; }
+fuzzing() { may_be_missing scripts/fuzz.sh --seconds 20 --seed "$seed"; }
 interpreted() { may_be_missing scripts/miri.sh --install; }
 packages_of_others() { may_be_missing scripts/deny.sh --install; }
 
