@@ -21,11 +21,8 @@ COLUMNS = 120
 LIMITS = {
     ".ci": (4, 8),
     "action": (1, 6),
-    "crates/fec-bench": (9, 0),
-    "crates/fec-cli": (318, 143),
-    "crates/fec-core": (17, 6),
-    "crates/fec-python": (19, 26),
-    "crates/fecfile": (532, 321),
+    "crates/fec-cli": (22, 35),
+    "crates/fecfile": (40, 40),
     "examples": (1, 1),
     "scripts": (98, 309),
 }

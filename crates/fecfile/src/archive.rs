@@ -218,7 +218,7 @@ impl Archive {
     /// The opener of a sealed payload; `None` if the payload is not sealed.
     ///
     /// # Errors
-    /// Those of [`SealError`](crate::seal::SealError): the payload is sealed and these keys do not open it, or keys are
+    /// Those of [`SealError`]: the payload is sealed and these keys do not open it, or keys are
     /// given and the payload is not sealed.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
         self.opener_of(keys, SealedKind::Payload)

@@ -50,7 +50,7 @@ pub fn encode_reader(
 /// restored.
 ///
 /// # Errors
-/// Those of both files, and when no encoding, or more than one, is found. [`Lost`](ErrorKind::Lost) when the payload
+/// Those of both files, and when no encoding, or more than one, is found. [`Lost`](crate::error::ErrorKind::Lost) when the payload
 /// cannot be restored whole; nothing is written then.
 pub fn decode_path(
     path: &Path,
