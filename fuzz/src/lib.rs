@@ -3,6 +3,8 @@
 //! A fuzzer cannot guess a CRC32C. A target that reads a format with one therefore parses its input twice: unchanged,
 //! which tries the check, and with the correct checksum, which tries everything behind the check. Corpora stay plain
 //! files of the format.
+//!
+//! Targets go through public interfaces alone. `scripts/fuzz.sh` builds and runs them.
 
 use arbitrary::{Arbitrary, Unstructured};
 use fec_core::error::FormatError;

@@ -1,4 +1,6 @@
 //! The tools with which every preset measures: the remaining time, the clocks, the counters and the model.
+//!
+//! Each preset has a file of its own, which fills tables of one struct.
 
 use crate::clock::core_mhz;
 use crate::counters::{Counters, Counts};

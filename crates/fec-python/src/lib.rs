@@ -2,6 +2,10 @@
 //!
 //! `fec-core` and `fecfile` do the work; this crate wraps it in Python objects. Calls release the GIL while they work.
 //! `python/fecshards` has the names that users see, their types and the exceptions.
+//!
+//! `code` is `fec_core::block` over buffers. `files` and `streams` are encode, archive and pipe over paths and Python's
+//! file objects. `errors` gives each `Class` an exception. The workspace is its own, so that a build of fec needs no
+//! Python.
 
 mod buffers;
 mod code;

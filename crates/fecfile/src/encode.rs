@@ -1,4 +1,7 @@
 //! Encodes a payload to shard files in a store, or to a container.
+//!
+//! The payload is copied into a private buffer, which is coded, hashed and written. Nothing is read twice: the bytes
+//! that are hashed are the bytes that are coded and written.
 
 use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};

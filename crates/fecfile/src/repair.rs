@@ -1,4 +1,8 @@
 //! Makes damaged and missing parts of an encoding anew, bit for bit.
+//!
+//! A repair is an encode whose originals come from a `SetSource`: the payload, or the shards that are left, decoded.
+//! Damaged and missing shard files alone are written. The root of the new encoding is compared with the old one
+//! before a file takes its place.
 
 use crate::archive::Archive;
 use crate::context::Context;

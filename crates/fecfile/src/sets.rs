@@ -1,6 +1,11 @@
 //! Walks over all sets of an encoding, on all threads: each set is loaded, checked and decoded, and handed whole to a
 //! visitor. Restoring and verifying are visitors. Sets without any shard count as lost without a look, so that the work
 //! follows the shards that exist and not the claims of a header.
+//!
+//! A worker takes a whole set, and as many workers run as memory allows. Further threads split a set. A worker loads
+//! shards until k are intact, decodes them, and hands the set to the visitor. The visitor also sees a set with too few
+//! shards, because its own path proves each intact one. A visitor gets the k originals, or all n shards on request.
+//! `verify --deep` and the choice between encodings visit nothing: the `Outcome` of the walk is their answer.
 
 use crate::context::{Context, Meter};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,4 +1,8 @@
 //! Decoding a set, and checking that it is a codeword.
+//!
+//! A decode computes the missing originals alone: the root stands for the originals, so an intact one costs its check.
+//! A strict decode also computes the recovery shards, in the memory of a piece, where they are hashed and dropped.
+//! These follow from the complete originals, by a plan like that of an encode.
 
 use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::places::Places;

@@ -1,4 +1,6 @@
 //! Encoding a set.
+//!
+//! An encode keeps all rows. It codes them in one go, past the caches, and then hashes all of them together.
 
 use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::run::Run;

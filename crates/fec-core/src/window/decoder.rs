@@ -1,4 +1,7 @@
 //! The receiver's side: packets in, payloads and gaps out (format specification, section 15).
+//!
+//! `Reception` removes the known packets from a row, and `System` solves for the rest. The decoder has no clock: the
+//! caller owns deadlines and the silence of a network.
 
 use super::events::{Event, Limits, Order, Received, Statistics};
 use super::reception::{Prospect, Reception, RowFate};

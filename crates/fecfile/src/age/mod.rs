@@ -18,6 +18,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The code is fec's own: the format's crate brings 147 crates, and no post-quantum keys.
 
 mod bech32;
 mod error;

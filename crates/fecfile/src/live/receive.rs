@@ -1,4 +1,6 @@
 //! Receiving: from packets back to the payload.
+//!
+//! Deadlines and the silence of a network are here (`timers`), since the codec has no clock.
 
 use super::address::Address;
 use super::chunk::Chunk;

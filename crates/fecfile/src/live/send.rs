@@ -1,4 +1,7 @@
 //! Sends a stream: from a file or pipe to packets.
+//!
+//! Packets are sealed if there is a key, impaired on request, paced, and framed or sent by UDP, many with one system
+//! call.
 
 use super::LiveError;
 use super::ages::Ages;

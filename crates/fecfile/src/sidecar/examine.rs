@@ -1,4 +1,7 @@
 //! Examines files and their sidecar: compares each file with its digests, in one pass.
+//!
+//! An examination changes nothing. Digests decide what is intact; times and sizes only decide whether a difference is
+//! rot or an edit.
 
 use super::Sidecar;
 use super::bits::Bits;

@@ -7,6 +7,10 @@
 //!                                                            │
 //!                           examine: finds damage ◀──────────┴─▶ repair: computes lost bytes
 //! ```
+//!
+//! The metadata is coded like a payload. Its shards stand as pieces evenly between the recovery shards, so that damage
+//! of the sidecar costs shards of both kinds. [`Sidecar::open`] restores it from the pieces that are left, also when
+//! these have moved.
 
 mod actions;
 mod begun;

@@ -1,4 +1,6 @@
 //! Protects files: one pass reads them, hashes them and computes their recovery shards.
+//!
+//! Rows of several sets go through the kernel and the hash while they are in a cache.
 
 use super::bits::Bits;
 use super::coding::{Coded, Coding, admit, failure};

@@ -4,6 +4,10 @@
 //! A root names an encoding, and a signature names its author: a holder of the public key needs no root any more. The
 //! signed text is a line ([`message`]), so that minisign itself can check it. Keys and signatures are parsed strictly.
 //! No signature found beside an encoding counts before it was checked with a key that the caller brought.
+//!
+//! A signature is over a root, so that encoders know nothing of it before the root is there. Readers collect the texts
+//! of annexes unread, until all encodings are found. Then [`Trust`] says which roots the caller's keys have signed, and
+//! the choice is among these. No other decision rests on a signature.
 
 pub(crate) mod error;
 mod id;

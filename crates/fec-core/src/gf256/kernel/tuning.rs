@@ -2,6 +2,10 @@
 //!
 //! Settings decide how rows are cut and moved, never the result: the bytes are the same with all of them. Entries of
 //! processors that nobody has measured follow from the sizes of their caches.
+//!
+//! A `Tuning` holds sums, tiles, the prefetch distance, the kind of stores, and the walk of live streams over rows. The
+//! table answers by CPUID, or by what the caller knows: an ARM part number, or cache sizes (`fecfile::processor`). A
+//! user can change each value by its name. Entries of Sapphire Rapids, Zen 3 and Zen 5 are measured.
 
 use std::fmt;
 
