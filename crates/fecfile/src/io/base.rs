@@ -357,7 +357,7 @@ impl Holder<'_> {
         )?)
     }
 
-    /// Puts the folder itself on the disk.
+    /// Makes the folder itself durable.
     ///
     /// # Errors
     /// Those of the system.

@@ -3,8 +3,7 @@
 //! | trait | stands for | implementations |
 //! |---|---|---|
 //! | [`ReadAt`] | an object that is read at positions | `File`, [`MemoryObject`](memory::MemoryObject), byte slices |
-//! | [`NewObjects`] | objects written in any order that appear together | [`FolderOut`](output::FolderOut), the memory
-//! store |
+//! | [`NewObjects`] | new objects that appear together | [`FolderOut`](output::FolderOut), the memory store |
 //! | [`Store`] | a place for objects with names | [`Folder`](folder::Folder), [`MemoryStore`](memory::MemoryStore) |
 //!
 //! Forms know only these traits. An object with an unreadable place is damaged at that place alone.

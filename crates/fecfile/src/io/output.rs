@@ -179,7 +179,7 @@ impl FileOut {
         Error::io("write", self.target.as_path(), cause)
     }
 
-    /// Gives the file its length, its place on the disk and its name.
+    /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
     pub fn commit(self, len: u64) -> Result<()> {
         let FileOut { target, policy, temporary, file, .. } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);

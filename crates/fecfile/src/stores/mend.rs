@@ -313,7 +313,7 @@ impl Stored<'_> {
                     repaired.made.push((segment, index, place));
                     return Ok(());
                 }
-                // An intact copy was there that had not been found.
+                // An intact copy was there that the search had not found.
                 Ok(Put::Existed) => return Ok(()),
                 Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
                 Err(error) => {
