@@ -50,7 +50,7 @@ pub trait Records: Sync {
 pub struct Encoded<'a> {
     /// `None` for a container that was cut and lost its index.
     pub root: Option<Digest>,
-    /// Its groups, or the known consecutive ones.
+    /// All groups, or the known consecutive ones.
     pub groups: Groups<'a>,
     /// B; `None` when the end is unknown.
     pub payload_len: Option<u64>,

@@ -1,23 +1,23 @@
-//! Reading what is left of a file on a failing disk.
+//! Reads the remains of a file on a failing disk.
 
 use super::ReadAt;
 use std::io::{self, Read};
 
-/// Bytes that are given up together when they cannot be read.
+/// Bytes given up together when they cannot be read.
 const BLOCK: u64 = 4096;
 
-/// Whether a read failed because of the place that was read, so that other places may still be good.
+/// Whether a read failed because of its place, so that other places may still be readable.
 pub fn is_bad_place(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EIO)
 }
 
-/// An object, read from front to back. Blocks that cannot be read come as zeros and are counted: the records that they
-/// hit fail their check, as with any other damage.
+/// An object, read from front to back. Unreadable blocks read as zeros and are counted. The records that they hit fail
+/// their check, as after any other damage.
 pub struct Readable<R> {
     read_at: R,
     at: u64,
     len: u64,
-    /// Bytes that could not be read.
+    /// Unreadable bytes.
     pub lost: u64,
 }
 
@@ -27,7 +27,7 @@ pub fn readable(object: &dyn ReadAt, len: u64) -> Readable<impl FnMut(&mut [u8],
 }
 
 impl<R> Readable<R> {
-    /// Goes on behind so many bytes, which nobody wants to read.
+    /// Skips this many bytes.
     pub fn skip(&mut self, bytes: u64) {
         self.at += bytes;
     }

@@ -1,8 +1,8 @@
-//! A folder, and what lies in it: nothing is reached through a symbolic link, and nothing outside.
+//! A folder and its contents. No operation follows a symbolic link or leaves the folder.
 //!
-//! Paths are bytes from the base, with `/` between their parts. Every operation opens the way anew from the base's own
-//! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and
-//! RESOLVE_NO_SYMLINKS); where it has no such call, each part is opened by itself, and must not be a link.
+//! Paths are bytes from the base, with `/` between their parts. Every operation opens the path anew from the base's own
+//! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS). On a
+//! system without this call each part is opened alone, and must not be a link.
 
 use super::naming::{Name, rename_new, rename_over};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
@@ -47,7 +47,7 @@ impl Base {
         Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false) })
     }
 
-    /// A folder within it, as a base of its own.
+    /// A folder within the base, as a base of its own.
     ///
     /// # Errors
     /// Those of the system.
@@ -57,12 +57,12 @@ impl Base {
         Ok(Base { folder, path: self.place(path), is_old: AtomicBool::new(false) })
     }
 
-    /// Where it is.
+    /// Path of the base.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What to call an entry when something goes wrong.
+    /// Path of an entry for messages.
     pub fn place(&self, path: &[u8]) -> PathBuf {
         self.path.join(OsStr::from_bytes(path))
     }
@@ -84,13 +84,14 @@ impl Base {
         self.open_by_parts(path, flags, mode)
     }
 
-    /// Whether even the base itself cannot be opened in that way: then the call is not there, or not allowed.
+    /// Whether even the base itself cannot be opened by `openat2`: then the call is missing or forbidden.
     #[cfg(target_os = "linux")]
     fn lacks_openat2(&self) -> bool {
         open_beneath(&self.folder, b".", OFlags::PATH, Mode::empty()).is_err()
     }
 
-    /// Part by part: a link is no folder, and is not followed at the end.
+    /// Opens a path part by part. A link in the middle fails, because it is no folder; a link at the end is not
+    /// followed.
     fn open_by_parts(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         let (folders, name) = match path.iter().rposition(|b| *b == b'/') {
             Some(slash) => (Some(&path[..slash]), &path[slash + 1..]),
@@ -111,12 +112,12 @@ impl Base {
     /// # Errors
     /// Those of the system; `InvalidInput` for anything that is not a regular file.
     pub fn read(&self, path: &[u8]) -> io::Result<File> {
-        // Without waiting: it could have become a FIFO.
+        // NONBLOCK, because the file may have become a FIFO.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         regular(self.open_within(path, flags, Mode::empty())?)
     }
 
-    /// Opens a regular file that is there for reading and writing.
+    /// Opens an existing regular file for reading and writing.
     ///
     /// # Errors
     /// As [`Base::read`].
@@ -125,8 +126,8 @@ impl Base {
         regular(self.open_within(path, flags, Mode::empty())?)
     }
 
-    /// The same of a file that its owner, who asks, has made read-only for himself: it may be written to for the moment in which
-    /// it is opened.
+    /// As [`Base::write`], also for a file that the calling user owns and has made read-only. The file is made writable
+    /// for the moment of opening.
     ///
     /// # Errors
     /// As [`Base::read`].
@@ -148,10 +149,10 @@ impl Base {
         self.read(path).and_then(|file| file.metadata()).is_ok_and(is_it)
     }
 
-    /// Whether [`Base::write_own`] is allowed. Nothing is changed.
+    /// Whether [`Base::write_own`] would be allowed. Nothing is changed.
     ///
     /// # Errors
-    /// As [`Base::read`], but for that.
+    /// As [`Base::read`], except for missing permission.
     pub fn may_write(&self, path: &[u8]) -> io::Result<bool> {
         match self.write(path) {
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(self.is_own_read_only(path)),
@@ -159,16 +160,16 @@ impl Base {
         }
     }
 
-    /// What stands at a path, a link itself if it is one.
+    /// The entry at a path. A link is not followed.
     ///
     /// # Errors
-    /// Those of the system: `NotFound` if nothing does.
+    /// Those of the system: `NotFound` if there is no entry.
     pub fn stat(&self, path: &[u8]) -> io::Result<Stat> {
         let entry = self.open_within(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(rustix::fs::fstat(entry)?)
     }
 
-    /// The folder that holds an entry, whether the entry is there or not.
+    /// The folder that holds an entry, whether the entry exists or not.
     ///
     /// # Errors
     /// Those of the system.
@@ -224,14 +225,14 @@ impl Base {
     /// The target of a symbolic link.
     ///
     /// # Errors
-    /// Those of the system: `InvalidInput` if it is none.
+    /// Those of the system: `InvalidInput` if the entry is no link.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let holder = self.holder(path)?;
         Ok(rustix::fs::readlinkat(&holder.folder, holder.name, Vec::new())?.into_bytes())
     }
 }
 
-/// A part of a path that is the name of an entry.
+/// The part of a path, if it is the name of an entry.
 fn checked(part: &[u8]) -> rustix::io::Result<&OsStr> {
     match part {
         b"" | b"." | b".." => Err(Errno::INVAL),
@@ -245,7 +246,7 @@ fn open_beneath(folder: &OwnedFd, path: &[u8], flags: OFlags, mode: Mode) -> rus
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     loop {
         match openat2(folder, OsStr::from_bytes(path), flags | OFlags::CLOEXEC, mode, resolve) {
-            // Something was renamed meanwhile.
+            // A concurrent rename.
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return opened,
         }
@@ -265,7 +266,7 @@ impl Holder<'_> {
         Name { folder: self.folder.as_fd(), name: self.name }
     }
 
-    /// Makes a new file of this name; fails if anything is there.
+    /// Makes a new file of this name; fails if an entry is there.
     ///
     /// # Errors
     /// Those of the system.
@@ -291,7 +292,7 @@ impl Holder<'_> {
         Ok(rustix::fs::symlinkat(OsStr::from_bytes(target), &self.folder, self.name)?)
     }
 
-    /// Makes another name of the file that stands elsewhere.
+    /// Makes this entry another name of the file at `of`.
     ///
     /// # Errors
     /// Those of the system.
@@ -299,7 +300,7 @@ impl Holder<'_> {
         Ok(rustix::fs::linkat(&of.folder, of.name, &self.folder, self.name, AtFlags::empty())?)
     }
 
-    /// Gives this entry another name; without `replace` only if nothing has it.
+    /// Gives this entry another name. Without `replace` it must be free.
     ///
     /// # Errors
     /// Those of the system.
@@ -335,7 +336,7 @@ impl Holder<'_> {
         Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::REMOVEDIR)?)
     }
 
-    /// What stands there, a link itself if it is one.
+    /// The entry. A link is not followed.
     ///
     /// # Errors
     /// Those of the system.
@@ -343,7 +344,7 @@ impl Holder<'_> {
         Ok(rustix::fs::statat(&self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Sets the time of modification of what stands there, a link itself if it is one.
+    /// Sets the modification time of the entry. A link is not followed.
     ///
     /// # Errors
     /// Those of the system.
@@ -356,7 +357,7 @@ impl Holder<'_> {
         )?)
     }
 
-    /// Puts the folder itself on the disk.
+    /// Makes the folder itself durable.
     ///
     /// # Errors
     /// Those of the system.
@@ -364,7 +365,7 @@ impl Holder<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
         match rustix::fs::fsync(folder) {
-            // Some file systems cannot sync a folder; the files in it are safe.
+            // Some file systems cannot sync a folder; its files are safe.
             Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
             done => Ok(done?),
         }
@@ -376,13 +377,13 @@ impl Holder<'_> {
     }
 }
 
-/// Times for `utimensat`, of which only that of modification is set.
+/// Times for `utimensat` that set only the modification time.
 fn modified(seconds: i64, nanos: u32) -> Timestamps {
     let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     Timestamps { last_access: keep, last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos.into() } }
 }
 
-/// Sets the time of modification of an open file.
+/// Sets the modification time of an open file.
 ///
 /// # Errors
 /// Those of the system.
@@ -390,7 +391,7 @@ pub fn set_modified(file: impl AsFd, seconds: i64, nanos: u32) -> io::Result<()>
     Ok(rustix::fs::futimens(file, &modified(seconds, nanos))?)
 }
 
-/// What kind of thing a stat is of.
+/// Type of the file that a stat describes.
 pub fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

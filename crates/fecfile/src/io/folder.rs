@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of a folder. New ones appear together with the folder itself, which must not be there, or be empty; or
-/// hold shard files only, if those may be replaced.
+/// The files of a folder. New files appear together with the folder itself, which must be absent or empty; if shard
+/// files may be replaced, it may also contain shard files alone.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -17,7 +17,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder `path`, whether it is there or not.
+    /// The folder `path`, whether it exists or not.
     pub fn new(path: impl Into<PathBuf>, policy: Policy) -> Folder {
         Folder { path: path.into(), policy }
     }
@@ -42,10 +42,10 @@ impl Store for Folder {
     }
 }
 
-/// Opens a regular file; `None` for anything else, which is not opened, since that could wait for ever.
+/// Opens a regular file. `None` for anything else, which is not opened, because that could block for ever.
 ///
 /// # Errors
-/// When it is not there, or cannot be opened.
+/// When the file is missing, or cannot be opened.
 pub fn open_file(path: &Path) -> io::Result<Option<Arc<dyn ReadAt>>> {
     Ok(open_regular(path)?.map(|file| Arc::new(file) as _))
 }

@@ -1,13 +1,13 @@
-//! Whether somebody else has a file open for writing while it is read.
+//! Detects that a file is open for writing elsewhere while it is read.
 //!
-//! The time stamps of a file change when a write begins, and when a page that is mapped becomes dirty: of a write that is
-//! under way, and of stores to a page that is dirty already, they tell nothing. The system's read lease does
-//! (`fcntl(2)`, "Leases"): it is not given while anybody has the file open for writing, and whoever opens it later waits
-//! until the lease is given back. That happens here at the next MiB that is read, or when all was read and compared, so nobody waits
-//! for long (45 seconds at most, as Linux has it); what is written from then on changes the stamps.
+//! The time stamps of a file change when a write begins, and when a mapped page becomes dirty. They do not show a write
+//! under way, nor stores to a page that is dirty already. The system's read lease does (`fcntl(2)`, "Leases"). It is
+//! refused while the file is open for writing anywhere, and whoever opens the file later waits until the lease is given
+//! back. The lease is given back at the next MiB read, or when all was read and compared, so nobody waits for long (45
+//! seconds at most, as Linux has it). Later writes change the stamps.
 //!
-//! Linux gives leases to the owner of a file and to root, on file systems of its own. Elsewhere nothing is known.
-#![allow(unsafe_code)] // The call for leases has no safe interface.
+//! Linux gives leases to the owner of a file and to root, on local file systems. Elsewhere nothing is known.
+#![allow(unsafe_code)] // the call for leases has no safe interface
 
 use fec_core::executor::lock;
 use std::collections::BTreeSet;
@@ -16,22 +16,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A read lease, or what was found instead of one.
+/// A read lease, held or given back.
 #[derive(Debug)]
 pub(super) struct Lease {
     is_held: AtomicBool,
-    /// Bytes that were read since somebody was last given way.
+    /// Bytes read so far; at each full MiB the lease makes way.
     read: AtomicU64,
 }
 
-/// What is known of others who may write to a file.
+/// Knowledge about other writers of a file.
 #[derive(Debug)]
 pub(super) enum Writers {
-    /// There were none, and who comes now waits for the lease.
+    /// There were no writers, and a new one waits for the lease.
     None(Lease),
-    /// Somebody has it open for writing.
+    /// The file is open for writing elsewhere.
     Some,
-    /// The system does not tell.
+    /// Unknown: the system does not tell.
     Unknown,
 }
 
@@ -48,9 +48,9 @@ impl Writers {
         }
     }
 
-    /// Gives the lease back if somebody waits for it; asks for that once in a while, by the bytes that are read.
+    /// Gives the lease back if a writer waits for it. This is asked only once in a while, by the number of bytes read.
     pub(super) fn after(&self, file: &File, bytes: u64) {
-        /// So many are read before others are thought of.
+        /// Bytes read between two questions whether a writer waits.
         const PIECE: u64 = 1 << 20;
         if let Writers::None(lease) = self {
             let before = lease.read.fetch_add(bytes, Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Writers {
         }
     }
 
-    /// Gives the lease back, if it is there.
+    /// Gives the lease back, if it is held.
     pub(super) fn end(&self, file: &File) {
         if let Writers::None(lease) = self
             && lease.is_held.swap(false, Ordering::Relaxed)
@@ -79,7 +79,7 @@ impl Lease {
     }
 }
 
-/// Whether somebody has a file open for writing, as far as the system tells.
+/// Whether a file is open for writing elsewhere, as far as the system tells.
 pub(crate) fn is_open_for_writing(file: &File) -> bool {
     match Writers::of(file) {
         Writers::None(_) => {
@@ -91,12 +91,12 @@ pub(crate) fn is_open_for_writing(file: &File) -> bool {
     }
 }
 
-/// Files that others had open for writing while they were read here.
+/// Files that were open for writing elsewhere while they were read here.
 static OPEN_ELSEWHERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Notes that somebody else has a file open for writing that is read.
+/// Notes that a file that is read here is open for writing elsewhere.
 pub(crate) fn note_open_elsewhere(path: &Path) {
-    /// More are not remembered.
+    /// Most files remembered.
     const MOST: usize = 1000;
     let mut noted = lock(&OPEN_ELSEWHERE);
     if noted.len() < MOST {
@@ -104,8 +104,8 @@ pub(crate) fn note_open_elsewhere(path: &Path) {
     }
 }
 
-/// The files that were read since this was asked last while others had them open for writing, a thousand at most: what was
-/// being written at that moment may be old in one part and new in another, and nothing tells.
+/// The files read since the last call while they were open for writing elsewhere, a thousand at most. Bytes being
+/// written at that moment may be read partly old and partly new, without a trace.
 pub fn take_open_elsewhere() -> BTreeSet<PathBuf> {
     std::mem::take(&mut *lock(&OPEN_ELSEWHERE))
 }
@@ -126,29 +126,30 @@ mod calls {
     }
 
     pub(super) fn take(file: &File) -> io::Result<()> {
-        // The signal that asks for the lease: one that is ignored unless somebody catches it, instead of SIGIO, which ends
-        // the process.
+        // The signal that asks for the lease. SIGURG is ignored unless it is caught; the default, SIGIO, would end the
+        // process.
         call(file, F_SETSIG, libc::SIGURG)?;
         call(file, libc::F_SETLEASE, libc::F_RDLCK).map(|_| ())
     }
 
-    /// Somebody waits for the lease, or had to take it.
+    /// Whether a writer waits for the lease, or the system took it.
     pub(super) fn is_wanted(file: &File) -> bool {
         call(file, libc::F_GETLEASE, 0).is_ok_and(|kind| kind != libc::F_RDLCK)
     }
 
     pub(super) fn give_back(file: &File) {
-        // It fails where the system has taken it already.
+        // This fails if the system has taken the lease already.
         let _ = call(file, libc::F_SETLEASE, libc::F_UNLCK);
     }
 
-    /// File systems of other machines refuse leases for other reasons in the same words.
+    /// Whether a file is on a local file system. Network file systems refuse leases for other reasons with the same
+    /// error.
     pub(super) fn is_local(file: &File) -> bool {
         const NFS: u64 = 0x6969;
         const CIFS: u64 = 0xff53_4d42;
         const SMB2: u64 = 0xfe53_4d42;
         const CEPH: u64 = 0x00c3_6400;
-        // Its type is another one on other systems.
+        // The type of this field differs between systems.
         #[allow(clippy::unnecessary_cast)]
         rustix::fs::fstatfs(file)
             .is_ok_and(|fs| ![NFS, CIFS, SMB2, CEPH].contains(&(fs.f_type as u64 & 0xffff_ffff)))
@@ -209,7 +210,7 @@ mod tests {
             });
             std::thread::sleep(std::time::Duration::from_millis(50));
             assert!(!is_open.load(Ordering::SeqCst), "it waits");
-            // Whoever looks makes way, before and after something was written.
+            // Each check makes way for writers, before and after a write.
             while !is_open.load(Ordering::SeqCst) {
                 let _ = source.check_unchanged();
                 std::thread::yield_now();

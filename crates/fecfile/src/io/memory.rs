@@ -1,4 +1,4 @@
-//! A store in memory: for tests, and for programs that move shards themselves.
+//! A store in memory, for tests and for programs that move shards themselves.
 
 use super::{NewObjects, ReadAt, Store};
 use crate::error::Place;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// An object in memory.
 pub type MemoryObject = Arc<[u8]>;
 
-/// Objects by name. Clones are the same store.
+/// Objects by name. Clones share one store.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     objects: Arc<Mutex<BTreeMap<OsString, MemoryObject>>>,
@@ -23,7 +23,7 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// Puts an object there, in place of one that has that name.
+    /// Puts an object into the store, in place of an object with that name.
     pub fn put(&self, name: impl Into<OsString>, bytes: impl Into<MemoryObject>) {
         lock(&self.objects).insert(name.into(), bytes.into());
     }
@@ -33,7 +33,7 @@ impl MemoryStore {
         lock(&self.objects).get(name.as_ref()).cloned()
     }
 
-    /// Takes an object away.
+    /// Removes an object and returns it.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Option<MemoryObject> {
         lock(&self.objects).remove(name.as_ref())
     }

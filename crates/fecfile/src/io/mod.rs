@@ -1,12 +1,12 @@
-//! Storage: what the rest of the library reads from and writes to.
+//! Storage that the rest of the library reads from and writes to.
 //!
 //! | trait | stands for | implementations |
 //! |---|---|---|
 //! | [`ReadAt`] | an object that is read at positions | `File`, [`MemoryObject`](memory::MemoryObject), byte slices |
-//! | [`NewObjects`] | objects that are written, in any order, and appear together | [`FolderOut`](output::FolderOut), the memory store |
+//! | [`NewObjects`] | new objects that appear together | [`FolderOut`](output::FolderOut), the memory store |
 //! | [`Store`] | a place for objects with names | [`Folder`](folder::Folder), [`MemoryStore`](memory::MemoryStore) |
 //!
-//! Forms know only these traits. An object that cannot be read in some place is damaged there, and nowhere else.
+//! Forms know only these traits. An object with an unreadable place is damaged at that place alone.
 
 pub mod bad_blocks;
 pub mod base;
@@ -35,7 +35,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// How a folder is opened.
+/// Flags for opening a folder.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The names in a folder, in no order.
@@ -43,7 +43,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 /// # Errors
 /// Those of the system.
 pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
-    // Not by the standard library, whose iterator panics when closing fails.
+    // The standard library's iterator panics when closing fails.
     let folder = rustix::fs::open(folder, FOLDER, Mode::empty())?;
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::new(folder)? {
@@ -55,10 +55,10 @@ pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Removes a folder and all that is in it; links in it are removed, not followed.
+/// Removes a folder and its contents; links in it are removed, not followed.
 ///
 /// # Errors
-/// Those of the system; then some of it may be gone.
+/// Those of the system; part of the contents may be gone then.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
         let names: Vec<_> = rustix::fs::Dir::read_from(folder)?
@@ -66,7 +66,7 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
             .collect::<rustix::io::Result<_>>()?;
         for name in names.iter().filter(|name| ![c".", c".."].contains(&name.as_c_str())) {
             match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
-                // A folder: Linux, and what POSIX says.
+                // The entry is a folder: ISDIR on Linux, PERM by POSIX.
                 Err(Errno::ISDIR | Errno::PERM) => {
                     empty(&rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)?;
                     rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
@@ -77,7 +77,8 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
         }
         Ok(())
     }
-    // Not by the standard library, as above. An empty folder goes away where no descriptor is left to open it, too.
+    // The standard library is avoided as above. An empty folder can be removed even without a free descriptor to open
+    // it.
     match rustix::fs::open(path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(folder) => empty(&folder)?,
         Err(e) => return std::fs::remove_dir(path).map_err(|_| e.into()),
@@ -85,16 +86,16 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
-/// An object that is read at positions, by several threads.
+/// An object that several threads read at positions.
 pub trait ReadAt: Send + Sync {
     /// Reads some of the bytes from `offset` on; 0 at the end.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 
-    /// Bytes of the object.
+    /// Length of the object in bytes.
     fn size(&self) -> io::Result<u64>;
 
-    /// The next bytes from `offset` on that are stored; what stands before them is a hole, which reads as zeros, or lost, which
-    /// cannot be read. `None` if nothing else follows. By default everything is stored.
+    /// The next range of stored bytes from `offset` on. Bytes before the range are a hole, which reads as zeros, or
+    /// lost, which cannot be read. `None` if no stored bytes follow. By default all bytes are stored.
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         Some(offset..u64::MAX)
     }
@@ -102,7 +103,7 @@ pub trait ReadAt: Send + Sync {
     /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` if there are fewer; those of the object.
+    /// `UnexpectedEof` if the object ends before; those of the object.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < out.len() {
@@ -128,17 +129,17 @@ impl ReadAt for File {
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         use rustix::fs::{SeekFrom, seek};
-        // To look for holes takes time where there are none: every page of a file is looked up.
+        // A search for holes looks up every page of a file, so files without holes skip it.
         if let Ok(meta) = self.metadata()
             && meta.blocks().saturating_mul(512) >= meta.len()
         {
             return (offset < meta.len()).then_some(offset..u64::MAX);
         }
-        // The position of the file is used by nobody: everything is read at positions.
+        // The file's own position is free to change: all reads give their positions.
         match seek(self, SeekFrom::Data(offset)) {
             Ok(start) => Some(start..seek(self, SeekFrom::Hole(start)).unwrap_or(u64::MAX)),
             Err(rustix::io::Errno::NXIO) => None,
-            // A file system that does not tell.
+            // The file system does not tell.
             Err(_) => Some(offset..u64::MAX),
         }
     }
@@ -199,19 +200,19 @@ impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
     }
 }
 
-/// Objects that are being written, by several threads and in any order, and that appear under their names when all of them
-/// are whole. Dropped before that, nothing of them is left.
+/// Objects that several threads write, in any order. They appear under their names once all of them are whole. Dropped
+/// before that, they leave nothing behind.
 pub trait NewObjects: Send + Sync {
-    /// Writes `parts`, one behind the other, from byte `offset` of object number `object` on. The list is used up.
+    /// Writes `parts` in sequence from byte `offset` of object number `object` on. The list is used up.
     fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()>;
 
-    /// What to call them when something goes wrong.
+    /// Their name in messages.
     fn place(&self) -> Place;
 
-    /// Reads back what was written: fills as much of `out` as is there, and tells how much that is.
+    /// Reads back written bytes: fills `out` as far as there are bytes, and returns their number.
     fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 
-    /// Makes all objects durable, and gives them their names.
+    /// Makes all objects durable and gives them their names.
     fn commit(self: Box<Self>) -> crate::Result<()>;
 }
 
@@ -226,6 +227,6 @@ pub trait Store: Send + Sync {
     /// Starts objects with these names, of about `bytes` bytes together.
     ///
     /// # Errors
-    /// When they may not be made, or there is not the room for them.
+    /// When they may not be created, or there is too little space.
     fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>>;
 }

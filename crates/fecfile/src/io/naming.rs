@@ -1,5 +1,5 @@
-//! A name for a file that was written under another one: never one that is taken. File systems have several calls for that, and
-//! many lack some of them: FAT and exFAT, FUSE, what comes over a network.
+//! Gives a file another name, never one that is taken. File systems have several calls for that, and many lack some of
+//! them: FAT and exFAT, FUSE, network file systems.
 
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// A name in a folder that is open.
+/// A name in an open folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     /// The folder, or the current one.
@@ -16,7 +16,7 @@ pub struct Name<'a> {
     pub name: &'a OsStr,
 }
 
-/// The calls, of which a file system may lack some.
+/// The calls of a file system, which may lack some of them.
 trait Calls {
     fn rename_new(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()>;
     fn link(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()>;
@@ -25,7 +25,7 @@ trait Calls {
     fn unlink(&self, name: Name<'_>) -> rustix::io::Result<()>;
 }
 
-/// Those of the system.
+/// The system's own calls.
 struct System;
 
 impl Calls for System {
@@ -50,16 +50,16 @@ impl Calls for System {
     }
 }
 
-/// Whether an error may mean that the file system does not have a call, or not for this kind of thing. Each of them says so in its
-/// own way.
+/// Whether an error may mean that the file system lacks a call, or lacks it for this type of file. File systems differ
+/// in this error.
 pub fn is_lacking(error: Errno) -> bool {
     [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP].contains(&error)
 }
 
-/// Gives a file or folder another name, if nothing has that.
+/// Gives a file or folder another name, if that is free.
 ///
-/// Where the system cannot do that in one step, a file gets a second name, which is never taken from anything either. Where it
-/// cannot do that either, it is renamed if nothing stands there a moment before.
+/// If the system cannot do that in a single step, a file gets a second name by a link, which never takes a name either.
+/// If that fails too, it is renamed after a check that the name is free.
 ///
 /// # Errors
 /// `AlreadyExists`; those of the system.
@@ -67,10 +67,10 @@ pub fn rename_new(from: Name<'_>, to: Name<'_>) -> io::Result<()> {
     by(&System, from, to)
 }
 
-/// Gives a file another name, and takes it from what has that.
+/// Gives a file another name, in place of a file with that name.
 ///
 /// # Errors
-/// Those of the system.
+/// The system's own calls.
 pub fn rename_over(from: Name<'_>, to: Name<'_>) -> io::Result<()> {
     Ok(System.rename(from, to)?)
 }
@@ -83,7 +83,7 @@ fn by(calls: &impl Calls, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
     match calls.link(from, to) {
         Ok(()) => return Ok(calls.unlink(from)?),
         Err(e @ (Errno::EXIST | Errno::XDEV)) => return Err(e.into()),
-        // Folders have one name, and some file systems give no file a second one.
+        // Folders cannot have a second name, and on some file systems files cannot either.
         Err(_) => {}
     }
     match calls.stat(to) {
@@ -128,7 +128,7 @@ mod tests {
         Name { folder: CWD, name: path.as_os_str() }
     }
 
-    /// As exFAT through FUSE says it, and all others.
+    /// Lacking calls are reported with different errors; exFAT through FUSE has its own.
     #[test]
     fn whatever_a_file_system_lacks_a_free_name_is_given_and_a_taken_one_is_not() {
         let lacking = [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP];

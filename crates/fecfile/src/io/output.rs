@@ -1,4 +1,4 @@
-//! Outputs: files and folders that appear under their names only when they are whole; and devices, FIFOs and sockets.
+//! Outputs: files and folders that appear under their names only when whole; and devices, FIFOs and sockets.
 
 use super::closing::{close, close_copy};
 use super::naming::{Name, is_lacking, rename_new};
@@ -19,37 +19,38 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOp
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// How an output may be made.
+/// Rules for making an output.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// An existing output may be replaced.
     pub force: bool,
     /// The output is on the disk, not only in the system's cache, before the operation ends.
     pub sync: bool,
-    /// Permissions of new files, less those that the process withholds. What takes the place of another file has those of
-    /// that file.
+    /// Permissions of new files, less those that the process's umask withholds. A replaced file's permissions are kept.
     pub permissions: u32,
 }
 
-/// [`permissions`](Policy::permissions) of an output that is nobody's secret.
+/// [`permissions`](Policy::permissions) of an output without secrets.
 pub const ANYBODY: u32 = 0o666;
-/// Those of a secret.
+/// [`permissions`](Policy::permissions) of a secret.
 pub const OWNER_ALONE: u32 = 0o600;
 
 impl Policy {
-    /// For what is made of a file with these permissions: whoever may not read that may not read this.
+    /// The policy for an output that is made of a file with these permissions: only readers of the file may read the
+    /// output.
     pub fn made_of(self, mode: u32) -> Policy {
         let readers = [0o060, 0o006].into_iter().filter(|class| mode & class & 0o444 != 0);
         Policy { permissions: self.permissions & readers.fold(OWNER_ALONE, |all, class| all | class), ..self }
     }
 
-    /// For what is made of these files, and of the files in these folders. What cannot be looked at changes nothing.
+    /// The policy for an output that is made of these files and of the files in these folders. Paths without accessible
+    /// metadata change nothing.
     pub fn made_of_paths<'a>(self, paths: impl IntoIterator<Item = &'a Path>) -> Policy {
         paths.into_iter().fold(self, |policy, path| match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
                 let files = list(path).unwrap_or_default();
                 let files = files.iter().filter_map(|name| fs::metadata(path.join(name)).ok());
-                // Who may search a folder reaches the files in it.
+                // Permission to search a folder gives access to its files.
                 let policy = policy.made_of(meta.mode() | meta.mode() << 2);
                 files.filter(|meta| meta.is_file()).fold(policy, |policy, meta| policy.made_of(meta.mode()))
             }
@@ -59,7 +60,7 @@ impl Policy {
     }
 }
 
-/// Whether `path` is there and is a device, FIFO or socket: such outputs are written from front to back.
+/// Whether `path` is an existing device, FIFO or socket. Such outputs are written from front to back.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| {
         let t = m.file_type();
@@ -70,7 +71,7 @@ pub fn is_special(path: &Path) -> bool {
 /// Opens a device, FIFO or socket for writing.
 ///
 /// # Errors
-/// [`ErrorKind::NotOwn`] if somebody else may have put it there ([`planted`]); those of the system.
+/// [`ErrorKind::NotOwn`] if another user may have put it there ([`planted`]); those of the system.
 pub fn open_special(path: &Path) -> Result<File> {
     let fail = |e| Error::io("write", path, e);
     if let Some(wrong) = planted(path).map_err(fail)? {
@@ -90,12 +91,12 @@ pub fn check_absent(path: &Path, policy: Policy) -> Result<()> {
     Err(Error::at("write", path, refused))
 }
 
-/// Fails when the folder that is to hold `path` is not there.
+/// Fails when the folder for `path` does not exist.
 pub fn check_folder(path: &Path) -> Result<()> {
     fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io("create", path, e))
 }
 
-/// Whether two paths name one place, as far as their folders exist.
+/// Whether two paths name the same place, as far as their folders exist.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
@@ -104,7 +105,7 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
     same_place || file(a).is_some_and(|a| Some(a) == file(b))
 }
 
-/// Fails early when the file system that holds `path` has clearly less room than `bytes`.
+/// Fails early when the file system of `path` clearly has less free space than `bytes`.
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
@@ -114,12 +115,13 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file system of so many blocks has less free than `bytes`. One of no blocks does not count any.
+/// Whether a file system of this many blocks has less free space than `bytes`. A file system that reports no blocks
+/// does not count them.
 fn lacks_room(blocks: u64, free: u64, bytes: u64) -> bool {
     blocks > 0 && free < bytes
 }
 
-/// Whose turn it is to write to a file: the system lets one thread at a time, and while others wait for that they spin.
+/// Serializes writes to a file. The system lets a single thread write at a time, and the others would spin meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Turn(Mutex<()>);
 
@@ -129,7 +131,7 @@ impl Turn {
     }
 }
 
-/// A regular file that appears under its name only when it is whole.
+/// A regular file that appears under its name only when whole.
 #[derive(Debug)]
 pub struct FileOut {
     target: PathBuf,
@@ -144,7 +146,7 @@ impl FileOut {
     pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
         check_absent(target, policy)?;
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_file());
-        // Nobody else may open it before it has the permissions of the old one.
+        // The file is private until it has the permissions of the old file.
         let mode = if old.is_some() { OWNER_ALONE } else { policy.permissions };
         let open =
             |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
@@ -153,7 +155,7 @@ impl FileOut {
         if let Some(old) = old {
             set_mode_if_any(&file, old.mode() & 0o777).map_err(fail)?;
         }
-        // So that others see that somebody is at it; a file system may be without locks.
+        // The lock shows other processes that the file is in use. Some file systems have no locks.
         let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
     }
@@ -163,7 +165,7 @@ impl FileOut {
         &self.file
     }
 
-    /// Puts bytes at a place.
+    /// Writes bytes at an offset.
     ///
     /// # Errors
     /// Those of the file.
@@ -172,12 +174,12 @@ impl FileOut {
         self.file.write_all_at(bytes, offset).map_err(|e| self.failure(e))
     }
 
-    /// A failed write to this output.
+    /// The error of a failed write to this output.
     pub fn failure(&self, cause: io::Error) -> Error {
         Error::io("write", self.target.as_path(), cause)
     }
 
-    /// Gives the file its length, its place on the disk and its name.
+    /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
     pub fn commit(self, len: u64) -> Result<()> {
         let FileOut { target, policy, temporary, file, .. } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
@@ -195,7 +197,7 @@ impl FileOut {
     }
 }
 
-/// Gives a file these permissions, unless it has them.
+/// Gives a file these permissions, unless it has them already.
 ///
 /// # Errors
 /// Those of the system.
@@ -206,18 +208,18 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     }
 }
 
-/// The same where there are permissions: a file system without them shows all files alike.
+/// As [`set_mode`], but a file system without permissions is no error.
 ///
 /// # Errors
-/// Those of the system, but that it does not have that.
+/// Those of the system, except for missing support.
 pub fn set_mode_if_any(file: &File, mode: u32) -> io::Result<()> {
     if_any(set_mode(file, mode))
 }
 
-/// Passes over an error that says that a file system does not have something.
+/// Ignores errors that mean that a file system lacks a feature.
 ///
 /// # Errors
-/// Others than that it does not have that.
+/// All other errors.
 pub fn if_any(done: io::Result<()>) -> io::Result<()> {
     const NONE: [i32; 4] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
     match done {
@@ -226,7 +228,7 @@ pub fn if_any(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Renames, and without `force` never over anything that is there.
+/// Renames; without `force` never over an existing entry.
 fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
     if force {
         return fs::rename(from, to);
@@ -235,7 +237,7 @@ fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
     rename_new(from, to)
 }
 
-/// Puts the new name of an output on the disk; `of` is open on the same file system. When that fails the output stays.
+/// Makes the new name of an output durable; `of` is open on the same file system. The output stays if that fails.
 fn sync_named(target: &Path, policy: Policy, of: &File) -> Result<()> {
     sync_folder(parent(target), policy, Some(of)).map_err(|error| match error.kind {
         ErrorKind::Io(cause) => Error::at("write", target, ErrorKind::NotSynced(cause)),
@@ -249,14 +251,14 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
     }
     let _stage = stages::enter(Stage::Sync, 0);
     let synced = match (File::open(folder), of) {
-        // Whoever may write to a folder but not list it syncs all of the file system.
+        // Without permission to list the folder the whole file system is synced.
         (Err(e), Some(of)) if e.kind() == io::ErrorKind::PermissionDenied => {
             rustix::fs::syncfs(of).map_err(io::Error::from)
         }
         (folder, _) => folder.and_then(|folder| folder.sync_all()),
     };
     match synced {
-        // Some file systems cannot sync a folder; the files in it are safe. On one that is only for reading all is.
+        // Some file systems cannot sync a folder; its files are safe. A read-only file system has nothing to sync.
         Err(e)
             if matches!(
                 e.kind(),
@@ -269,7 +271,7 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
     }
 }
 
-/// Opens a folder, and nothing that has taken its place.
+/// Opens a folder, and fails if another type of file or a link is there.
 ///
 /// # Errors
 /// Those of the system.
@@ -278,7 +280,7 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Puts a file or folder that is there already on the disk.
+/// Makes an existing file or folder durable.
 ///
 /// # Errors
 /// Those of the system.
@@ -286,14 +288,14 @@ pub fn sync(path: &Path) -> Result<()> {
     sync_folder(path, Policy { force: false, sync: true, permissions: ANYBODY }, None)
 }
 
-/// A folder of files that appears under its name only when all of them are whole.
+/// A folder of files that appears under its name only when all files are whole.
 #[derive(Debug)]
 pub struct FolderOut {
     target: PathBuf,
     policy: Policy,
     temporary: Temporary,
     files: Vec<File>,
-    /// The folder itself, locked: others see that somebody is at it.
+    /// The locked folder; the lock shows other processes that it is in use.
     lock: Option<File>,
 }
 
@@ -303,11 +305,11 @@ impl FolderOut {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io("create", target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
-        // Who may read the files may look for them.
+        // Readers of the files may also search the folder.
         let mode = policy.permissions | policy.permissions >> 2 & 0o111;
         let create = |path: &Path| DirBuilder::new().mode(mode).create(path);
         let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
-        // A file system may be without locks.
+        // Some file systems have no locks.
         let lock = open_folder(temporary.path()).ok();
         if let Some(folder) = &lock {
             let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
@@ -325,8 +327,8 @@ impl FolderOut {
         Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
     }
 
-    /// Fails when `target` exists and may not be replaced: without `force` anything but an empty folder; with it
-    /// anything but a folder that holds shard files only.
+    /// Fails when `target` exists and may not be replaced. Without `force` only an empty folder may be replaced, with
+    /// it also a folder of shard files alone.
     pub fn check(target: &Path, policy: Policy) -> Result<()> {
         let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
         if !meta.is_dir() {
@@ -337,7 +339,7 @@ impl FolderOut {
             if !policy.force {
                 return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
             }
-            // What cannot be read may be anything.
+            // An unreadable file may be anything, so it is an error.
             if !is_shard_file(&path).map_err(|e| Error::io("read", path.as_path(), e))? {
                 return Err(Error::at("replace", target, ErrorKind::NotAShardFile(path)));
             }
@@ -345,14 +347,14 @@ impl FolderOut {
         Ok(())
     }
 
-    /// Puts all files on the disk and gives the folder its name.
+    /// Makes all files durable and gives the folder its name.
     fn commit(self) -> Result<()> {
         let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
         let fail = |e: io::Error| Error::io("write", target.as_path(), e);
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
             let first_error = Mutex::new(None);
-            // Waiting for a disk takes no processor, so this does not count against the threads of the caller.
+            // Waiting for a disk uses no processor time, so these threads do not count against the caller's.
             Threads(SYNCS).run(files.len(), &|i| {
                 if let Err(e) = files[i].sync_all() {
                     lock(&first_error).get_or_insert(e);
@@ -373,10 +375,10 @@ impl FolderOut {
     }
 }
 
-/// Files that are put on the disk at the same time.
+/// Files synced at the same time.
 const SYNCS: usize = 4;
 
-/// A file is one object, number 0.
+/// A file is a single object, number 0.
 impl NewObjects for FileOut {
     fn write_at(&self, _object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         let _turn = self.turn.take();
@@ -415,17 +417,18 @@ impl NewObjects for FolderOut {
     }
 }
 
-/// Renames a folder into place; with `force` one that is there already goes away afterwards: once the new one has its name on the
-/// disk, or a loss of power could bring the name of the old one back, and not what was in it.
+/// Renames a folder into place. With `force` an old folder is removed afterwards, once the new name is durable:
+/// otherwise a loss of power could bring back the old name without its contents.
 fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> io::Result<()> {
     match fs::rename(from, to) {
-        // Without `force` the folder was empty when it was checked: what came since is not ours.
+        // Without `force` the folder was empty when checked, so newer files in it are not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
             let exchange = || {
                 rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(cannot_exchange)
             };
             exchange()?;
-            // Under the temporary name nobody else finds it: what is in it now is what goes away.
+            // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
+            // removed.
             let checked = FolderOut::check(from, policy).map_err(|_| e);
             let synced = checked.and_then(|()| match sync_folder(parent(to), policy, of) {
                 Err(Error { kind: ErrorKind::Io(cause), .. }) => Err(cause),
@@ -441,7 +444,8 @@ fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> 
     }
 }
 
-/// Two folders change names in one step or not at all: a file system that cannot do that cannot replace one safely.
+/// The error of an exchange of two folders. A file system that cannot exchange them in a single step cannot replace a
+/// folder safely.
 fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
     if !is_lacking(e) {
         return e.into();
@@ -455,7 +459,7 @@ fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
 /// Whether `path` is a file that starts like a shard file.
 ///
 /// # Errors
-/// When it is not there, or cannot be read.
+/// When the file is missing, or cannot be read.
 pub fn is_shard_file(path: &Path) -> io::Result<bool> {
     let mut magic = [0u8; 8];
     if !fs::symlink_metadata(path)?.is_file() {
@@ -468,7 +472,7 @@ pub fn is_shard_file(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Fills as much of `out` as there is from `offset` on.
+/// Fills `out` with the bytes from `offset` on, as far as there are any; returns their number.
 fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < out.len() {
@@ -480,9 +484,9 @@ fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Writes all of `rows`, one behind the other, from byte `at` on. The list is used up.
+/// Writes all of `rows` in sequence from byte `at` on. The list is used up.
 fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
-    // Empty rows are nothing to write.
+    // Skips empty rows at the start.
     IoSlice::advance_slices(&mut rows, 0);
     while !rows.is_empty() {
         match retry_on_intr(|| rustix::io::pwritev(file, rows, at))? {
@@ -496,7 +500,7 @@ fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> 
     Ok(())
 }
 
-/// Writes a small text file under the same rules as any output.
+/// Writes a small text file by the rules for any output.
 pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
     if is_special(path) {
         return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io("write", path, e));
@@ -506,23 +510,23 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
     out.commit(text.len() as u64)
 }
 
-/// Writes a small text file for oneself alone, which takes the place of an older one of one's own.
+/// Writes a small private text file, which may replace an older file of the same user.
 ///
 /// # Errors
-/// [`ErrorKind::NotOwn`] if something else stands there; those of the file.
+/// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
 pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
     check_own(path, "write")?;
     let out = FileOut::create(path, Policy { force: true, sync, permissions: OWNER_ALONE })?;
-    // Not those of what was there.
+    // The old file's permissions are not kept.
     set_mode_if_any(out.file(), OWNER_ALONE).map_err(|e| out.failure(e))?;
     out.put(0, text.as_bytes())?;
     out.commit(text.len() as u64)
 }
 
-/// Opens a file of one's own for reading; nothing if none is there.
+/// Opens the user's own file for reading; `None` if there is none.
 ///
 /// # Errors
-/// [`ErrorKind::NotOwn`] if something else stands there; those of the file.
+/// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
 pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Metadata)>> {
     match look(path).map_err(|e| Error::io(action, path, e))? {
         Stands::Nothing => Ok(None),
@@ -531,7 +535,7 @@ pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Meta
     }
 }
 
-/// Writes a secret to a new file, which its owner alone may ever read.
+/// Writes a secret to a new file, which only its owner may read at any time.
 ///
 /// # Errors
 /// Those of the file, and that it exists.

@@ -1,5 +1,5 @@
-//! Files under names that others can predict: in a folder that others may write to anything may stand there. A link is not
-//! followed, a FIFO is not waited for, and what another user wrote is not believed.
+//! Files under names that others can predict. In a folder that others may write to, any type of file may be there: a
+//! link is not followed, a FIFO is not waited for, and another user's file is not believed.
 
 use rustix::process::geteuid;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -7,24 +7,24 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The kind of thing that stands under such a name.
+/// The kind of entry under such a name.
 #[derive(Debug)]
 pub enum Stands {
-    /// Nothing.
+    /// No entry.
     Nothing,
-    /// A regular file of one's own, or of root, with no other name. Who else may write to it is not asked: where there are no
-    /// permissions everybody may.
+    /// A regular file of the same user or of root, without other names. Other users' permission to write is not
+    /// checked: a file system without permissions lets everybody write.
     Own(File, Metadata),
-    /// Something else, which is not opened: what is wrong with it.
+    /// Anything else, which is not opened; with the reason.
     Other(&'static str),
 }
 
-/// Looks at what stands under a name, and opens it for reading if it is a file of one's own.
+/// Looks up a name, and opens the entry for reading if it is the user's own file.
 ///
 /// # Errors
 /// Those of the system.
 pub fn look(path: &Path) -> io::Result<Stands> {
-    // Devices may do something when they are opened.
+    // The check comes before opening, because opening a device may have effects.
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
         named => {
@@ -33,7 +33,7 @@ pub fn look(path: &Path) -> io::Result<Stands> {
             }
         }
     }
-    // It may have changed since.
+    // The entry may have changed since, so it is checked again.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Stands::Other(LINK)),
@@ -59,12 +59,12 @@ fn wrong_with(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Whether somebody may do as one does oneself: root, who may do anything, too.
+/// Whether a user is the same as this process's, or root, who may do anything anyway.
 fn is_mine(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }
 
-/// Opens what a user has named for reading, if it is a regular file; a FIFO that stands in its place is not waited for.
+/// Opens a file that the user named for reading, if it is a regular file. A FIFO in its place is not waited for.
 ///
 /// # Errors
 /// Those of the system.
@@ -77,15 +77,15 @@ pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     Ok(if file.metadata()?.is_file() { Some(file) } else { None })
 }
 
-/// Says why a device, FIFO or socket, or a link to one, is not written to: another user has put it there, in a
-/// folder that others may write to.
+/// Tells why a device, FIFO or socket, or a link to one, is not written to: another user has put it into a folder that
+/// others may write to. `None`: it may be written to.
 ///
 /// # Errors
 /// Those of the system.
 pub fn planted(path: &Path) -> io::Result<Option<&'static str>> {
     let meta = fs::symlink_metadata(path)?;
     let kind = meta.file_type();
-    // Root alone makes devices.
+    // Only root can make devices.
     if kind.is_char_device() || kind.is_block_device() || is_mine(meta.uid()) {
         return Ok(None);
     }
@@ -120,7 +120,7 @@ mod tests {
         symlink("own", at("link")).unwrap();
         symlink("/dev/full", at("device")).unwrap();
         fs::create_dir(at("folder")).unwrap();
-        // A FIFO that nobody writes to: whoever opens it waits.
+        // Opening a FIFO without a writer blocks.
         mknodat(CWD, at("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         for name in ["link", "device"] {
             assert_eq!(wrong(&at(name)), LINK);
@@ -152,7 +152,7 @@ mod tests {
             lchown(at(name), Some(12_345), None).unwrap();
             assert!(planted(&at(name)).unwrap().is_some());
         }
-        // In a folder that is theirs alone it is as they want it.
+        // A folder that only its owner may write to has what its owner wants.
         chown(place.path(), Some(12_345), None).unwrap();
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(planted(&at("fifo")).unwrap(), None);

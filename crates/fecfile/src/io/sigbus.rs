@@ -1,13 +1,13 @@
-//! The fence around mapped files: a page that cannot be read (the file shrank, the disk failed) reads
-//! as zeros and raises a flag, instead of killing the process.
+//! The fence around mapped files. A page that cannot be read (the file shrank, the disk failed) reads as zeros and
+//! raises a flag, instead of killing the process.
 //!
-//! A handler of SIGBUS looks the address up in a small fixed table of mapped ranges. Inside one it
-//! maps a page of zeros over the fault and sets the range's flag; whoever copies from the range asks
-//! for the flag after every copy. Outside of them, and when somebody sends the signal, it takes its default course.
+//! A handler of SIGBUS looks the address up in a small fixed table of mapped ranges. Inside a range it maps a page of
+//! zeros over the fault and sets the range's flag, which is checked after every copy from the range. Outside of all
+//! ranges, and for a SIGBUS sent by a process, the signal takes its default course.
 //!
-//! Nothing here happens by itself: a program that wants files mapped calls [`install`] once. Without it files are read with
-//! ordinary reads.
-#![allow(unsafe_code)] // Signal handlers and mappings have no safe interface.
+//! The handler is not installed by default: a program that wants files mapped calls [`install`] once. Without it files
+//! are read with ordinary reads.
+#![allow(unsafe_code)] // signal handlers and mappings have no safe interface
 
 use memmap2::Mmap;
 use std::fs::File;
@@ -22,7 +22,7 @@ struct Range {
     failed: AtomicBool,
 }
 
-/// More maps than an operation keeps open.
+/// Number of ranges, more than an operation keeps open.
 const SLOTS: usize = 8;
 static RANGES: [Range; SLOTS] = [const {
     Range {
@@ -86,7 +86,7 @@ impl FencedMap {
 
 impl Drop for FencedMap {
     fn drop(&mut self) {
-        // The range goes before the mapping does, so that the handler never touches memory of others.
+        // The range is cleared before the mapping goes, so that the handler never touches foreign memory.
         RANGES[self.slot].end.store(0, Ordering::SeqCst);
         RANGES[self.slot].start.store(0, Ordering::SeqCst);
         RANGES[self.slot].taken.store(false, Ordering::SeqCst);
@@ -122,10 +122,11 @@ pub fn install() -> io::Result<()> {
 extern "C" fn on_sigbus(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to a handler that was installed with SA_SIGINFO.
     let info = unsafe { &*info };
-    // Codes of what the processor found are positive; others come from a process that sent the signal, and there is no address.
+    // Codes of faults are positive. Other codes mean that a process sent the signal, and there is no address.
     if info.si_code <= 0 {
         take_default_course();
-        // SAFETY: raise is allowed in handlers; the signal is blocked until this one returns, and then ends the process.
+        // SAFETY: raise is allowed in handlers; the signal is blocked until this one returns, and then ends the
+        // process.
         unsafe { libc::raise(libc::SIGBUS) };
         return;
     }
@@ -159,7 +160,7 @@ fn take_default_course() {
     unsafe { libc::sigaction(libc::SIGBUS, &default, std::ptr::null_mut()) };
 }
 
-/// Whether a signal was ignored by whoever started this process (nohup, a shell's background job).
+/// Whether a signal was ignored at the start of this process (nohup, a shell's background job).
 pub fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: an all-zero sigaction is a valid value of the C struct.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };

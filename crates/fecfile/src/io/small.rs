@@ -1,5 +1,6 @@
-//! Small files that somebody names: keys, lists, signatures. Behind the name may stand a pipe, as `<(…)` of a shell makes it, or
-//! a device that never ends. No more is read than such a file may have, and nobody is waited for who is not there.
+//! Small files that a user names: keys, lists, signatures. The name may belong to a pipe, as `<(…)` of a shell makes
+//! it, or to a device that never ends. A bounded number of bytes is read, and a missing writer is not waited for
+//! without end.
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::fs::File;
@@ -9,18 +10,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// How long somebody has to open a FIFO for writing.
+/// Time for a writer to open a FIFO.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often it is looked whether somebody did.
+/// Interval of the checks for a writer.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Room for a file that does not tell its length.
+/// Initial buffer, in bytes, for a file of unknown length.
 const LEAST_ROOM: usize = 64 << 10;
 
 /// The bytes of a file, from its start.
 pub type Bytes = Chain<Cursor<Vec<u8>>, File>;
 
-/// Opens a file that is read from its start to its end. A FIFO that nobody writes to is an error after three seconds, where an
-/// ordinary opening would wait for ever. Whoever has it open may take any time.
+/// Opens a file that is read from start to end. A FIFO without a writer is an error after three seconds; an ordinary
+/// open would wait for ever. A writer that has it open may take any time.
 ///
 /// # Errors
 /// Those of the system; [`TimedOut`](ErrorKind::TimedOut) for such a FIFO.
@@ -32,7 +33,7 @@ pub fn open(path: &Path) -> io::Result<Bytes> {
     Ok(Cursor::new(head).chain(file))
 }
 
-/// The first byte of a FIFO, if it is there already; only a read tells a silent writer from none.
+/// The first byte of a FIFO, if it has arrived. Only a read tells a silent writer from a missing one.
 fn first_byte(mut fifo: &File) -> io::Result<Vec<u8>> {
     let end = Instant::now() + PATIENCE;
     let mut byte = [0];
@@ -50,14 +51,15 @@ fn first_byte(mut fifo: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// All of a file that has at most `most` bytes; `None` for a longer one. The bytes may be secret: they are overwritten when they
-/// are dropped.
+/// The whole file, if it has at most `most` bytes; `None` if it is longer. The bytes may be secret, so they are
+/// overwritten when dropped.
 ///
 /// # Errors
 /// Those of [`open`].
 pub fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
     let file = open(path)?;
-    // Its room beforehand: what grows leaves copies behind. A pipe does not tell its length.
+    // The buffer gets its full size first, because a growing one would leave copies behind. A pipe does not tell its
+    // length.
     let len = usize::try_from(file.get_ref().1.metadata()?.len()).unwrap_or(most);
     let room = len.clamp(LEAST_ROOM.min(most), most);
     let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
@@ -65,10 +67,10 @@ pub fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<Vec<u8>>>> 
     Ok((bytes.len() <= most).then_some(bytes))
 }
 
-/// The same for a file of text; what is not UTF-8 is an error.
+/// As [`read`], for a file of text; invalid UTF-8 is an error.
 ///
 /// # Errors
-/// Those of [`read`]; [`InvalidData`](ErrorKind::InvalidData) for a file that is longer, or no text.
+/// Those of [`read`]; [`InvalidData`](ErrorKind::InvalidData) for a file that is longer than `most` bytes, or no text.
 pub fn read_text(path: &Path, most: usize) -> io::Result<Zeroizing<String>> {
     let refused = |why: String| io::Error::new(ErrorKind::InvalidData, why);
     let bytes = read(path, most)?.ok_or_else(|| refused(format!("it has more than {most} bytes")))?;

@@ -1,4 +1,4 @@
-//! A file to protect: mapped, or read at positions; and a check that it stayed the same.
+//! A file to protect, mapped or read at positions, and a check that it stayed unchanged.
 
 use super::lease::{Writers, note_open_elsewhere};
 use super::sigbus::FencedMap;
@@ -19,7 +19,7 @@ pub struct SourceFile {
     writers: Writers,
 }
 
-/// What changes when somebody writes to a file.
+/// Properties of a file that change when it is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     len: u64,
@@ -39,8 +39,8 @@ impl Stamp {
 }
 
 impl SourceFile {
-    /// Opens a regular file; `mapped` asks for a map, which is not made for an empty file, without the fence of
-    /// [`sigbus`](super::sigbus), or where the system refuses it. That somebody has the file open for writing is noted
+    /// Opens a regular file. `mapped` asks for a map, which is not made for an empty file, without the fence of
+    /// [`sigbus`](super::sigbus), or if the system refuses it. A file that is open for writing elsewhere is noted
     /// ([`take_open_elsewhere`](super::lease::take_open_elsewhere)).
     pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
         let fail = |e: io::Error| Error::io("read", path, e);
@@ -64,7 +64,7 @@ impl SourceFile {
         &self.path
     }
 
-    /// Bytes of the file when it was opened.
+    /// Length of the file in bytes when it was opened.
     pub fn size(&self) -> u64 {
         self.stamp.len
     }
@@ -74,7 +74,7 @@ impl SourceFile {
         self.mode
     }
 
-    /// Whether somebody else had it open for writing when it was opened here, as far as the system tells.
+    /// Whether the file was open for writing elsewhere when it was opened here, as far as the system tells.
     pub fn is_open_elsewhere(&self) -> bool {
         matches!(self.writers, Writers::Some)
     }
@@ -92,8 +92,8 @@ impl SourceFile {
         })
     }
 
-    /// Fails if the file was changed since it was opened. What is read later counts as unchanged by its stamp alone: whoever waits
-    /// to write need not wait until the output is on the disk.
+    /// Fails if the file was changed since it was opened. The lease ends here, so that waiting writers need not wait
+    /// until the output is on the disk; later reads rely on the stamp alone.
     pub fn check_unchanged(&self) -> Result<()> {
         let meta = self.file.metadata().map_err(|e| Error::io("read", self.path.as_path(), e))?;
         if Stamp::of(&meta) != self.stamp {

@@ -1,4 +1,4 @@
-//! A temporary file without a name: for what has to be whole before it goes on.
+//! A temporary file without a name, for data that has to be whole before it is passed on.
 
 use super::ReadAt;
 use super::output::Turn;
@@ -9,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes that are copied at a time: enough that the calls for it cost nothing beside them.
+/// Bytes copied at a time: enough to make the cost of the calls negligible.
 const PIECE: usize = 256 << 10;
 
-/// What a reader has, again if a signal came in between; 0 at its end.
+/// Reads some bytes, again if a signal interrupts; 0 at the end.
 fn read_some(from: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(to) {
@@ -22,19 +22,19 @@ fn read_some(from: &mut impl Read, to: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// A temporary file, gone when it is dropped.
+/// A temporary file, removed when dropped.
 pub struct Spool(File, Turn);
 
 impl Spool {
-    /// An empty one, in the folder that the system has for temporary files.
+    /// An empty file in the system's folder for temporary files.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be created.
     pub fn new() -> Result<Spool> {
         Spool::within(None)
     }
 
-    /// An empty one in this folder, or in that of the system.
+    /// An empty file in this folder, or in the system's one.
     ///
     /// # Errors
     /// As [`new`](Spool::new).
@@ -43,10 +43,10 @@ impl Spool {
         file.map(|file| Spool(file, Turn::default())).map_err(|e| Error::io("create", Place::Temporary, e))
     }
 
-    /// One that holds all that comes out of a pipe, as an object to read.
+    /// Copies a whole pipe into a temporary file, as an object to read.
     ///
     /// # Errors
-    /// Those of the pipe and of the file, told as the pipe's.
+    /// Those of the pipe and of the file, reported as the pipe's.
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
         let fail = |e: io::Error| Error::io("spool", place, e);
         let mut file = tempfile::tempfile().map_err(fail)?;
@@ -65,7 +65,7 @@ impl Spool {
         Ok(Arc::new(file))
     }
 
-    /// Puts bytes at a place.
+    /// Writes bytes at an offset.
     ///
     /// # Errors
     /// Those of the file.
@@ -74,7 +74,7 @@ impl Spool {
         self.0.write_all_at(bytes, offset).map_err(|e| Error::io("write", Place::Temporary, e))
     }
 
-    /// Gets bytes that were put there.
+    /// Reads bytes at an offset.
     ///
     /// # Errors
     /// Those of the file.
@@ -82,7 +82,7 @@ impl Spool {
         ReadAt::read_exact_at(&self.0, offset, out)
     }
 
-    /// Makes it this long, with zeros where nothing was put.
+    /// Sets the length of the file in bytes; bytes never written are zeros.
     ///
     /// # Errors
     /// Those of the file.
@@ -90,15 +90,15 @@ impl Spool {
         self.0.set_len(len).map_err(|e| Error::io("write", Place::Temporary, e))
     }
 
-    /// What was put there, as an object to read.
+    /// The file, as an object to read.
     pub fn bytes(&self) -> &dyn ReadAt {
         &self.0
     }
 
-    /// Writes the first `len` bytes to `out`, with zeros where nothing was put.
+    /// Writes the first `len` bytes to `out`; bytes never written are zeros.
     ///
     /// # Errors
-    /// Those of the file, one that became shorter meanwhile too, and those of `out`.
+    /// Those of the file, also if it became shorter meanwhile, and those of `out`.
     pub fn copy_to(&self, len: u64, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
         let here = |action| move |e| Error::io(action, Place::Temporary, e);
         self.0.set_len(len).map_err(here("write"))?;
@@ -110,7 +110,7 @@ impl Spool {
             let most = left.min(PIECE as u64) as usize;
             let len = read_some(&mut file, &mut piece[..most]).map_err(here("read"))?;
             if len == 0 {
-                // What went out is not the payload.
+                // The output so far is not the whole payload.
                 return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));
             }
             out.write_all(&piece[..len]).map_err(fail)?;

@@ -1,5 +1,5 @@
-//! Nothing partial stays behind: temporary files and folders are removed when they are dropped, and what was appended to a
-//! file is cut off again. A program that ends by a signal or a panic drops nothing: its own handlers may call
+//! Temporary files and folders, which are removed when dropped, and appended bytes, which are cut off when dropped. No
+//! partial output stays behind. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
 use super::{list, remove_folder};
@@ -18,30 +18,30 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
-/// Folders that were looked through for what killed processes left.
+/// Folders already searched for leftovers of killed processes.
 static TIDIED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 static REMOVED: Mutex<Vec<Removed>> = Mutex::new(Vec::new());
 
-/// What a process that was killed had left, and is gone now.
+/// A removed leftover of a killed process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Where it was.
+    /// Its path.
     pub path: PathBuf,
-    /// Its bytes, or those of the files in it.
+    /// Its length in bytes, or that of the files in it.
     pub bytes: u64,
 }
 
-/// What was removed since this was asked last, for whoever tells it to people.
+/// The leftovers removed since the last call, for programs that report them.
 pub fn take_removed() -> Vec<Removed> {
     std::mem::take(&mut *lock(&REMOVED))
 }
 
-/// What is undone unless it is committed.
+/// A change that is undone unless it is committed.
 #[derive(Debug)]
 enum Pending {
-    /// A path is removed.
+    /// The path is removed.
     Path(PathBuf),
-    /// A file gets this length.
+    /// The file is cut to this length.
     Length(Arc<File>, u64),
 }
 
@@ -49,7 +49,7 @@ impl Pending {
     fn undo(&self) {
         match self {
             Pending::Path(path) => remove(path),
-            // As with a path: the operation's own error is the one to show.
+            // A failure here is ignored, because the operation's own error is the one to show.
             Pending::Length(file, len) => drop(file.set_len(*len)),
         }
     }
@@ -68,7 +68,7 @@ fn pending() -> MutexGuard<'static, Vec<Pending>> {
 }
 
 fn remove(path: &Path) {
-    /// Other threads may go on making files in a folder while it is emptied: at most as many as there are shards.
+    /// Other threads may go on making files in a folder while it is emptied, at most as many as there are shards.
     const ATTEMPTS: usize = 300;
     let is_dir = fs::symlink_metadata(path).is_ok_and(|m| m.is_dir());
     for _ in 0..ATTEMPTS {
@@ -81,18 +81,18 @@ fn remove(path: &Path) {
     }
 }
 
-/// A temporary path, removed unless [`Temporary::commit`] turned it into the real thing.
+/// A temporary path, removed unless [`Temporary::commit`] has given it its final name.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
-    /// It is the real thing now: another may have the name already.
+    /// The path has its final name, and another file may have the temporary name already.
     is_committed: bool,
 }
 
 impl Temporary {
-    /// Makes a path next to `target`, where what killed processes left is removed first (once, and only what is surely stale:
-    /// [`remove_stale_outputs`]), and has `create` make the file or folder there. The list is
-    /// locked until the name is in it, so that a signal at any moment finds all that exists.
+    /// Makes a path next to `target`, and has `create` make the file or folder there. Leftovers of killed processes in
+    /// the folder are removed first (once, and only those surely stale: [`remove_stale_outputs`]). The list is locked
+    /// until the name is in it, so that a signal at any moment finds all existing files.
     pub fn beside<T>(target: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
         let folder = parent(target);
         if lock(&TIDIED).insert(folder.to_path_buf()) {
@@ -114,12 +114,13 @@ impl Temporary {
         }
     }
 
-    /// Where it is.
+    /// The temporary path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Runs `rename`, and takes the path off the list, so that [`remove_all`] cannot come between the two.
+    /// Runs `rename` and takes the path off the list under a single lock, so that [`remove_all`] cannot come between
+    /// the two.
     pub fn commit<T>(mut self, rename: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
         let mut list = pending();
         let done = rename(&self.path)?;
@@ -142,14 +143,14 @@ impl Drop for Temporary {
     }
 }
 
-/// A file that is appended to: what was appended is cut off again unless [`Appended::commit`] keeps it.
+/// A file that is appended to. The appended bytes are cut off again unless [`Appended::commit`] keeps them.
 #[derive(Debug)]
 pub struct Appended {
     file: Arc<File>,
 }
 
 impl Appended {
-    /// A file that is appended to from byte `len` on.
+    /// Appends to a file from byte `len` on.
     pub fn new(file: File, len: u64) -> Appended {
         let file = Arc::new(file);
         pending().push(Pending::Length(Arc::clone(&file), len));
@@ -161,19 +162,19 @@ impl Appended {
         &self.file
     }
 
-    /// Puts bytes at a place. The list is locked, so that nothing is written any more after [`remove_all`] has cut.
+    /// Writes bytes at an offset. The list is locked, so that nothing is written after [`remove_all`] has cut the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let _list = pending();
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Gives the file a length, as [`put`](Appended::put) puts bytes.
+    /// Sets the length of the file, under the same lock as [`put`](Appended::put).
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         let _list = pending();
         self.file.set_len(len)
     }
 
-    /// Keeps what was appended.
+    /// Keeps the appended bytes.
     pub fn commit(self) {
         pending().retain(|pending| !pending.is_file(&self.file));
     }
@@ -188,14 +189,14 @@ impl Drop for Appended {
     }
 }
 
-/// Removes the temporary files of processes that were killed from a folder: those that nobody has locked, and whose process is
-/// gone. What cannot be removed stays, and hurts nobody.
+/// Removes temporary files of killed processes from a folder: those that nobody has locked and whose process is gone.
+/// Files that cannot be removed stay and do no harm.
 pub fn remove_stale(folder: &Path) {
     remove_unlocked(folder, |name, path| is_of_the_dead(name) && is_file(path));
 }
 
-/// [`remove_stale`], and folders of shard files that were not finished; also what processes of other machines and containers
-/// left, of which nobody here can tell whether they are alive, when nothing of it was written to for a day.
+/// As [`remove_stale`], and also removes unfinished folders of shard files. Outputs of other machines and containers,
+/// whose processes cannot be checked here, are removed once nothing was written to them for a day.
 pub fn remove_stale_outputs(folder: &Path) {
     const LONG: Duration = Duration::from_secs(24 * 60 * 60);
     let is_output = |path: &Path| is_file(path) || is_folder(path) && is_shards_only(path);
@@ -212,7 +213,7 @@ fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-/// What is in a folder, by path; nothing if it is none.
+/// Paths of a folder's entries; none if it is no folder.
 fn inside(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let names = if is_folder(folder) { list(folder).unwrap_or_default() } else { Vec::new() };
     names.into_iter().map(|name| folder.join(name))
@@ -224,7 +225,7 @@ fn remove_unlocked(folder: &Path, is_meant: impl Fn(&[u8], &Path) -> bool) {
         if !is_meant(name.as_bytes(), &path) {
             continue;
         }
-        // In a folder that all may write to anything may have taken its place meanwhile: a FIFO would be waited for.
+        // In a folder that everybody may write to, a FIFO may have taken its place, and opening that would block.
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         let opened = File::options().read(true).custom_flags(flags).open(&path);
         if opened.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
@@ -237,7 +238,7 @@ fn remove_unlocked(folder: &Path, is_meant: impl Fn(&[u8], &Path) -> bool) {
     }
 }
 
-/// Bytes of a file, or of the files in a folder.
+/// Length in bytes of a file, or of the files in a folder.
 fn bytes_of(path: &Path) -> u64 {
     let len = |path: &Path| {
         fs::symlink_metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() } else { 0 })
@@ -245,12 +246,12 @@ fn bytes_of(path: &Path) -> u64 {
     len(path) + inside(path).map(|path| len(&path)).sum::<u64>()
 }
 
-/// Whether there is nothing in a folder but files with the names of shard files.
+/// Whether a folder has only files with names of shard files.
 fn is_shards_only(folder: &Path) -> bool {
     inside(folder).all(|path| path.as_os_str().as_bytes().ends_with(b".shard") && is_file(&path))
 }
 
-/// Whether a file, or a folder with all that is in it, was not written to for so long.
+/// Whether a file, or a folder and all its files, was not written to for this time.
 fn is_untouched(path: &Path, time: Duration) -> bool {
     let is_old = |path: &Path| {
         let written = fs::symlink_metadata(path).and_then(|meta| meta.modified());
@@ -264,27 +265,28 @@ pub fn is_temporary(name: &[u8]) -> bool {
     parts_of(name).is_some()
 }
 
-/// Whether a name is that of a temporary file or folder of a process that is gone. Of one that ran elsewhere that is not known.
+/// Whether a name is that of a temporary file or folder of a process that is gone. False for a process of another
+/// machine or container, about which nothing is known.
 pub fn is_of_the_dead(name: &[u8]) -> bool {
     parts_of(name).is_some_and(|(pid, number)| {
-        // Some are made without a number of their home: below a folder that is made for one sidecar.
+        // Some names have no home in their number: those in a folder that is made for a single sidecar.
         let is_of_here = number >> 32 == 0 || number >> 32 == home() >> 32;
         is_of_here && is_gone(pid)
     })
 }
 
-/// Whether a process is gone; or has ended, and nobody has asked how: in containers often nobody does.
+/// Whether a process is gone, or has ended without being reaped by its parent, as is common in containers.
 fn is_gone(pid: Pid) -> bool {
     let has_ended = || {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name of its program stands in front, in brackets, and may hold anything.
+        // The program's name is in front, in brackets, and may contain any bytes.
         let state = stat.rsplitn(2, |byte| *byte == b')').next()?.trim_ascii().first()?;
         Some(matches!(state, b'Z' | b'X'))
     };
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH) || has_ended() == Some(true)
 }
 
-/// The process that made a temporary file or folder, and the number that it gave it, by its name.
+/// The process that made a temporary file or folder, and its number, from the name.
 fn parts_of(name: &[u8]) -> Option<(Pid, u64)> {
     let name = std::str::from_utf8(name).ok()?;
     let (pid, number) = name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-')?;
@@ -293,8 +295,8 @@ fn parts_of(name: &[u8]) -> Option<(Pid, u64)> {
     Some((Pid::from_raw(pid.parse().ok().filter(|_| are_numbers)?)?, number.parse().ok()?))
 }
 
-/// What the numbers of all temporary names begin with, in the upper half, where process numbers mean the same: until the
-/// machine starts anew, and in the same container.
+/// The upper half of the numbers in all temporary names. It is the same where process numbers mean the same: until the
+/// next boot of the machine, and in the same container.
 fn home() -> u64 {
     static HOME: OnceLock<u64> = OnceLock::new();
     *HOME.get_or_init(|| {
@@ -313,16 +315,16 @@ pub fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Removes all that is temporary in this process, then calls `end`, which should end it: until then nothing is created or
-/// renamed any more.
+/// Removes all temporary files and folders of this process, then calls `end`, which should end the process. Until then
+/// no temporary file is created or renamed.
 pub fn remove_all(end: impl FnOnce()) {
     let list = pending();
     list.iter().for_each(Pending::undo);
     end();
 }
 
-/// [`remove_all`] for a thread that may hold the list itself, as one that panics may. False: the list is locked, and
-/// nothing was removed.
+/// As [`remove_all`], for a thread that may hold the list itself, such as a panicking one. False: the list is locked,
+/// and nothing was removed.
 pub fn try_remove_all() -> bool {
     let list = match PENDING.try_lock() {
         Err(TryLockError::WouldBlock) => return false,
@@ -353,7 +355,7 @@ mod tests {
         assert!(!folder.exists() && outside.join("precious").exists());
     }
 
-    /// On storage that machines and containers share, a process that is alive elsewhere must not lose what it writes.
+    /// On storage shared by machines and containers, a process that lives elsewhere must not lose its output.
     #[test]
     fn of_temporary_files_only_those_that_are_surely_stale_go_away() {
         let folder = tempfile::tempdir().expect("a scratch folder");
@@ -401,7 +403,7 @@ mod tests {
         assert!(locked.exists() && precious.join("letter").exists());
     }
 
-    /// A name is free again as soon as its file has another: whoever takes it next keeps it.
+    /// A temporary name is free as soon as its file has another name, and its next user must keep it.
     #[test]
     fn names_that_are_used_again_at_once() {
         let folder = tempfile::tempdir().expect("a scratch folder");

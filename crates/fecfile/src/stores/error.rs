@@ -70,8 +70,8 @@ impl StoreError {
     }
 }
 
-/// Notes why a place does not give an object, or not all of it. The first real cause stays: "given up" and "not found"
-/// do not replace it, and cancellation is not noted.
+/// Notes the latest cause why a place does not give an object, or not all of it. "Given up" and "not found" do not
+/// replace another cause, and cancellation is not noted.
 pub(super) fn note(failures: &mut BTreeMap<usize, StoreError>, place: usize, why: StoreError) {
     match why {
         StoreError::Cancelled => {}
@@ -140,7 +140,7 @@ pub enum StoresError {
         /// The causes at those that failed.
         causes: Vec<String>,
     },
-    /// Too few shards of a segment can be had.
+    /// Too few shards of a segment are available.
     #[error("of segment {segment} only {there} shards can be had, and {k} are needed{}", Causes(.causes))]
     FewLeft {
         /// The segment.

@@ -48,7 +48,7 @@ pub(super) struct Object {
     bytes: u64,
     /// Another transfer was begun in its place.
     pub(super) is_late: bool,
-    /// It is given up.
+    /// The object is given up.
     is_out: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Fetch<'a> {
     pub(super) encoding: &'a Encoding,
     room: Room,
     meter: &'a dyn Meter,
-    /// Objects that may be had.
+    /// Known objects.
     pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
     pub(super) came: BTreeMap<u32, usize>,

@@ -318,7 +318,7 @@ pub(super) struct Search<'a> {
     pub(super) n: u32,
     /// With this many different shards lists are believed. With fewer each place is asked for each shard by its key.
     pub(super) enough: usize,
-    /// The home of each shard. Its home is asked for it by its key if no list names it.
+    /// The home of each shard. If no list names a shard, its home is asked for it by key.
     pub(super) home: &'a BTreeMap<u32, usize>,
     /// Places that take much longer than the first are not waited for.
     pub(super) is_hasty: bool,

@@ -81,7 +81,7 @@ impl Fetch<'_> {
             let is_dead = active.moved() == 0 && self.places.get(key.1).speed().is_none();
             let was_late = self.objects.get(&key).is_some_and(|object| object.is_late);
             if others > 0 && was_late {
-                // It is waited for, because its replacements did not suffice.
+                // The late transfer is waited for, because its replacements did not suffice.
             } else if others > 0 && is_dead {
                 others -= 1;
                 self.mute.insert(key.1);

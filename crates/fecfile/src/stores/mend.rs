@@ -313,7 +313,7 @@ impl Stored<'_> {
                     repaired.made.push((segment, index, place));
                     return Ok(());
                 }
-                // An intact copy was there that had not been found.
+                // An intact copy was there that the search had not found.
                 Ok(Put::Existed) => return Ok(()),
                 Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
                 Err(error) => {
@@ -348,7 +348,7 @@ impl Spread {
                 *domains.entry(domain(*place)).or_default() += 1;
             }
         }
-        // Too few domains share the shards as evenly as possible.
+        // With too few domains each takes an even share, although that is more than may be lost.
         let even = stored.manifest.code.n().div_ceil(domains.len().max(1));
         Spread { held, domains, most: even.max(stored.manifest.code.m()) }
     }

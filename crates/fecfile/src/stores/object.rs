@@ -49,8 +49,8 @@ pub trait ObjectStore: Send + Sync {
         self.list_wanted(prefix, |_| true, call)
     }
 
-    /// Those objects below `prefix` that are wanted. The number of other objects read is bounded. Beyond the bound the
-    /// call fails, perhaps with [`StoreError::Unsupported`], as in a store that cannot list.
+    /// The wanted objects below `prefix`. The number of other objects read is bounded. Beyond the bound the call fails,
+    /// perhaps with [`StoreError::Unsupported`], as in a store that cannot list.
     fn list_wanted(
         &self,
         prefix: &str,

@@ -16,11 +16,11 @@ pub struct Placement {
 /// Failures that lose nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survival {
-    /// Any this many domains,
+    /// Number of domains, any of them, that may fail,
     pub domains: usize,
-    /// of this many,
+    /// out of this many,
     pub of: usize,
-    /// and this many further shards.
+    /// and number of further shards that may be lost.
     pub shards: usize,
 }
 

@@ -26,7 +26,7 @@ pub struct Place {
     failures: AtomicU32,
     /// Recent speed in bytes a second; `None`: nothing came from it yet.
     speed: Mutex<Option<f64>>,
-    /// It has given a wrong object.
+    /// The place has given a wrong object.
     has_lied: AtomicBool,
 }
 

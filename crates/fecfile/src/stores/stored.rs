@@ -313,7 +313,7 @@ impl<'a> Stored<'a> {
                     Err(error) => return Err(error),
                 }
             }
-            // K intact shards would have sufficed, so the files differ from the fetched bytes.
+            // With k intact shards `work` would have succeeded, so the files differ from the fetched bytes.
             let is_stuck = !is_damaged && fetch.count() >= k;
             let came = fetch.arrivals();
             // Fewer than k may suffice together with intact records of damaged shards.

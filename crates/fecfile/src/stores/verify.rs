@@ -32,7 +32,7 @@ pub struct StoredVerified {
     pub segments: Vec<SegmentState>,
     /// Places that have the manifest.
     pub manifests: Vec<usize>,
-    /// Writable places that lack it.
+    /// Writable places that lack the manifest.
     pub lack_manifest: Vec<usize>,
     /// The root is a segment's, and there is no manifest.
     pub is_bare: bool,

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
 const FORCED: Policy = Policy { force: true, ..QUICK };
 
-/// More than is kept may have been written, and what is lost at the end was not.
+/// More bytes than the final length may have been written, or fewer.
 #[test]
 fn a_file_has_the_length_that_it_is_given() {
     let place = tempfile::tempdir().unwrap();
@@ -17,7 +17,7 @@ fn a_file_has_the_length_that_it_is_given() {
     }
 }
 
-/// It was not there when the work began.
+/// The file was not there when the work began.
 #[test]
 fn a_file_that_appears_meanwhile_is_not_replaced() {
     for policy in [QUICK, FORCED] {
@@ -35,7 +35,7 @@ fn a_file_that_appears_meanwhile_is_not_replaced() {
     }
 }
 
-/// Whoever put it there learns which file is in the way, and that it is not the disk.
+/// The error names the file in the way and does not blame the disk.
 #[test]
 fn a_file_that_appears_in_the_folder_meanwhile_is_named() {
     for policy in [QUICK, FORCED] {
@@ -55,7 +55,7 @@ fn a_file_that_appears_in_the_folder_meanwhile_is_named() {
     }
 }
 
-/// Somebody puts a file into the output folder between the last check and the rename.
+/// A file appears in the output folder between the last check and the rename.
 #[test]
 fn a_folder_that_fills_up_meanwhile_is_not_replaced() {
     for force in [false, true] {
@@ -73,7 +73,7 @@ fn a_folder_that_fills_up_meanwhile_is_not_replaced() {
     }
 }
 
-/// A file of this mode, whatever the process withholds.
+/// A file of this mode, whatever the umask.
 fn file_of(path: PathBuf, mode: u32) -> PathBuf {
     fs::write(&path, b"old").unwrap();
     set_mode(&path, mode);
@@ -105,7 +105,8 @@ fn who_may_not_read_a_file_may_not_read_what_is_made_of_it() {
     }
 }
 
-/// Of a folder its own permissions count as well as those of the files in it; what is neither a file nor a folder says nothing.
+/// A folder's own permissions count as well as those of its files. Entries that are neither files nor folders do not
+/// count.
 #[test]
 fn what_is_made_of_several_files_is_for_those_who_may_read_all() {
     let place = tempfile::tempdir().unwrap();
@@ -132,7 +133,7 @@ fn what_is_made_of_several_files_is_for_those_who_may_read_all() {
     file_of(folder.join("a"), 0o644);
     for (mode, expected) in [
         (0o755, 0o666),
-        // Who may search a folder reaches what he has the name of; who may only list it learns the names.
+        // Permission to search gives access to files with known names. Permission to list gives only the names.
         (0o711, 0o666),
         (0o744, 0o666),
         (0o750, 0o660),
@@ -222,7 +223,7 @@ fn room_that_is_clearly_too_small_is_told() {
     assert!(matches!(refused.kind, ErrorKind::NoRoom { needed: u64::MAX, .. }));
 }
 
-/// Not those that make somebody else of who runs it.
+/// Setuid, setgid and sticky bits are dropped.
 #[test]
 fn a_file_has_the_permissions_of_the_one_that_it_replaces() {
     let place = tempfile::tempdir().unwrap();
@@ -236,7 +237,7 @@ fn a_file_has_the_permissions_of_the_one_that_it_replaces() {
     }
 }
 
-/// Whoever may read the files of a folder may search it.
+/// Readers of a folder's files may search the folder.
 #[test]
 fn a_folder_has_the_permissions_of_its_files() {
     let place = tempfile::tempdir().unwrap();
@@ -245,7 +246,7 @@ fn a_folder_has_the_permissions_of_its_files() {
             place.path().join(format!("{permissions:o}")),
             place.path().join(format!("like {permissions:o}")),
         );
-        // Less what the process withholds of any.
+        // The umask applies to this folder in the same way.
         DirBuilder::new().mode(of_folder).create(&like).unwrap();
         drop(OpenOptions::new().write(true).create_new(true).mode(permissions).open(like.join("a")).unwrap());
         FolderOut::create(&target, &["a".into()], Policy { permissions, ..QUICK }).unwrap().commit().unwrap();
@@ -342,11 +343,11 @@ fn a_folder_that_cannot_be_synced_is_an_error_unless_there_is_nothing_to_sync() 
     sync_folder(&gone, QUICK, None).unwrap();
     let of_folder = sync_folder(&gone, synced, Some(&of)).unwrap_err();
     assert!(matches!(of_folder.kind, ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::NotFound));
-    // The output is there: whoever reads the error must not take it for lost.
+    // The output exists, so the error must not sound like a loss.
     let named = sync_named(&gone.join("out"), synced, &of).unwrap_err();
     assert!(matches!(named.kind, ErrorKind::NotSynced(cause) if cause.kind() == io::ErrorKind::NotFound));
     sync_named(&gone.join("out"), QUICK, &of).unwrap();
-    // A file system that cannot sync folders.
+    // /proc is a file system that cannot sync folders.
     if Path::new("/proc/self").exists() {
         sync(Path::new("/proc")).unwrap();
     }
@@ -366,7 +367,7 @@ fn a_shard_file_is_told_by_its_first_bytes() {
     assert!(!at("other", b"precious"));
     assert!(!is_shard_file(place.path()).unwrap());
     assert!(is_shard_file(&place.path().join("gone")).is_err());
-    // A file that cannot be read: there is no page at 0.
+    // This file cannot be read: there is no page at address 0.
     let memory = Path::new("/proc/self/mem");
     if memory.exists() {
         assert!(is_shard_file(memory).is_err(), "it may be anything");
@@ -375,7 +376,7 @@ fn a_shard_file_is_told_by_its_first_bytes() {
 
 #[test]
 fn rows_are_written_one_behind_the_other_and_read_back() {
-    // More than the system takes in one call; some are empty.
+    // More rows than the system takes in a single call; some are empty.
     let bytes: Vec<Vec<u8>> = (0..3000usize).map(|i| vec![i as u8; i % 3]).collect();
     let place = tempfile::tempdir().unwrap();
     let target = place.path().join("out");

@@ -56,7 +56,7 @@ fn client_options(url: Option<&str>) -> ClientOptions {
 
 fn amazon(target: &Target) -> Result<Service, StoreError> {
     check::amazon_variables()?;
-    // A profile that the user named comes before the environment, the default profile after it.
+    // A profile named with the target comes before the environment, any other profile after it.
     let of_environment = target.profile.is_none() && is_set("AWS_ACCESS_KEY_ID");
     let profile = match of_environment {
         true => profile::read(None).unwrap_or_default(),

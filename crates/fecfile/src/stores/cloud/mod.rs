@@ -169,7 +169,7 @@ impl CloudStore {
                 Ok(_) => return Ok(Put::Created),
                 Err(StoreError::Failed(_)) if matches!(watch.status(), 304 | 412) => return Ok(Put::Existed),
                 Err(StoreError::Failed(text)) if watch.status() == 409 => {
-                    // The object is there, or somebody is just putting or deleting it.
+                    // The object is there, or another client is just putting or deleting it.
                     return match self.is_there(path, call)? {
                         true => Ok(Put::Existed),
                         false => Err(StoreError::Unavailable(text)),
