@@ -7,6 +7,12 @@
 //! | [`Store`] | a place for objects with names | [`Folder`](folder::Folder), [`MemoryStore`](memory::MemoryStore) |
 //!
 //! Forms know only these traits. An object with an unreadable place is damaged at that place alone.
+//!
+//! An output appears whole or not at all: a temporary name, a sync, a rename. Two outputs are exceptions: a damaged
+//! file that a sidecar protects is mended in place, and an updated sidecar grows in place, and is cut off again after a
+//! failure. Outputs are written from reused buffers, because fresh mapped pages cost several times more. Shards are
+//! read at positions and need no fence: a short read is an erasure. Inputs of an encode are mapped where the fence
+//! stands.
 
 pub mod bad_blocks;
 pub mod base;

@@ -1,4 +1,7 @@
 //! Limits of calls on stores: time, attempts, rate, and a way to stop them.
+//!
+//! An [`ObjectStore`](super::ObjectStore) tries each verb once. A `Call` decides how often, how long and how fast. A
+//! body of less than 512 bytes a second counts as silent, and a call that meets silence three times is over.
 
 use super::error::StoreError;
 use fec_core::executor::lock;

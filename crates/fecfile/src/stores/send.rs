@@ -1,5 +1,8 @@
 //! Sends a payload to stores, segment by segment. Each segment is coded into a temporary folder and sent from there
 //! while the next is coded.
+//!
+//! Shard files begin with proofs that need the root, so no byte of a segment can go out before the segment is coded.
+//! The folder on the disk also lets a transfer be tried again.
 
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
