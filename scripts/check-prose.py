@@ -22,7 +22,6 @@ LIMITS = {
     ".ci": (4, 8),
     "action": (1, 6),
     "crates/fec-cli": (22, 35),
-    "crates/fecfile": (40, 40),
     "examples": (1, 1),
     "scripts": (98, 309),
 }

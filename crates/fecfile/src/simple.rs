@@ -50,8 +50,8 @@ pub fn encode_reader(
 /// restored.
 ///
 /// # Errors
-/// Those of both files, and when no encoding, or more than one, is found. [`Lost`](crate::error::ErrorKind::Lost) when the payload
-/// cannot be restored whole; nothing is written then.
+/// Those of both files, and when no encoding, or more than one, is found.
+/// [`Lost`](crate::error::ErrorKind::Lost) when the payload cannot be restored whole; nothing is written then.
 pub fn decode_path(
     path: &Path,
     output: &Path,

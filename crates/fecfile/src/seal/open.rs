@@ -1,7 +1,7 @@
 //! Opening sealed payloads.
 //!
 //! A restored file is opened where it stands, before it gets its name. A payload for a writer goes through
-//! [`Unsealed`], which checks all chunks of a group before it writes the first. No temporary file holds plaintext.
+//! `Unsealed`, which checks all chunks of a group before it writes the first. No temporary file holds plaintext.
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};

@@ -44,8 +44,8 @@ impl Stored<'_> {
     /// Restores a part of the payload to a file, which appears once the whole part is proved.
     ///
     /// # Errors
-    /// [`OutOfPayload`](crate::error::ErrorKind::OutOfPayload), [`FewLeft`](super::error::StoresError::FewLeft), and those of the
-    /// file.
+    /// [`OutOfPayload`](crate::error::ErrorKind::OutOfPayload),
+    /// [`FewLeft`](super::error::StoresError::FewLeft), and those of the file.
     pub fn range_to_file(
         &self,
         range: PayloadRange,
