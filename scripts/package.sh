@@ -12,6 +12,7 @@
 # They go to FOLDER, target/packages if it is not given. Needs Rust, Python 3 and a C compiler; as root on Debian it installs the
 # rest. docs/guide/install.md says what is in each; scripts/test-packages.sh installs and runs them.
 #
+#   FEC_PROFILE         the profile that the wheel is compiled in, for tests; release if unset
 #   SOURCE_DATE_EPOCH   the time of all files in the packages; that of the last commit if unset
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -149,7 +150,8 @@ wheel() {
     "$scratch/venv/bin/pip" install -q "maturin==$MATURIN"
     rm -f "$to"/fecshards-*.whl
     # Beside the command's: they share what they stand on.
-    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} "$scratch/venv/bin/maturin" build --release --locked --quiet -m crates/fec-python/Cargo.toml -o "$to"
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} "$scratch/venv/bin/maturin" build --profile "${FEC_PROFILE:-release}" --locked --quiet \
+        -m crates/fec-python/Cargo.toml -o "$to"
 }
 
 [[ " ${packages[*]} " =~ \ (x86_64|aarch64|armv7|riscv64|deb)\  ]] && pages "$scratch/pages"
