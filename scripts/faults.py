@@ -489,15 +489,14 @@ def options(text, threads):
 
 def main(parser, campaign):
     args = parser.parse_args()
-    # Nothing is restored with more permissions than the mask of the process allows, and all of them are compared.
-    os.umask(0)
     min(args.every, args.jobs, args.threads) > 0 or parser.error("--every, --jobs and --threads are at least 1")
     args.fec = shutil.which(args.fec) or parser.error("there is no program %s" % args.fec)
     test = shutil.which("strace") and run(["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=getppid:error=EIO:when=1", "true"], ".")
     if not test or test.code:
         print("faults: needs strace with inject=, and permission to trace. " + (test.err.strip().split("\n")[-1] if test else ""), file=sys.stderr)
         return 2
-    os.umask(0o022)
+    # Files are restored with no more permissions than the mask of the process allows, and all of them are compared.
+    os.umask(0)
     place = args.dir or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else os.getcwd())
     os.makedirs(place, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="fec-faults-", dir=os.path.realpath(place))
