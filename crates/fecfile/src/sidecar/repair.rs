@@ -282,12 +282,11 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if how.out.is_none() && (is_journaled || journal.is_there()) {
         journal.end();
     }
-    let deep = Deep { sidecar, base, examined: &mended.found, context, meter: &Silent };
     let contradiction = match (contradiction, &cause) {
         (None, _) if failed.is_empty() => None,
-        (None, None) => deep.files(&failed)?,
+        (None, None) => contradiction_of(sidecar, base, &failed, context)?,
         // An entry may have failed because it needs one that could not be mended, as a link needs its file.
-        (None, Some(_)) => deep.files(&failed).unwrap_or_default(),
+        (None, Some(_)) => contradiction_of(sidecar, base, &failed, context).unwrap_or_default(),
         (found, _) => found,
     };
     if let Some(contradiction) = contradiction {
@@ -307,6 +306,30 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let is_folder = target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
     let kind = if is_folder { ErrorKind::IsFolder } else { ErrorKind::Changed };
     Err(Error::at("repair", target.place(path).as_path(), kind))
+}
+
+/// Whether the sidecar is why these files could not be mended. They are examined anew, since the repair has written to them. A file
+/// that the system does not give back whole says nothing of the sidecar.
+fn contradiction_of(
+    sidecar: &Sidecar,
+    base: &Base,
+    failed: &[usize],
+    context: &Context<'_>,
+) -> Result<Option<SidecarError>> {
+    let context = &context.silent();
+    let examined = match examine(sidecar, base, Scope::All, context) {
+        Ok(examined) => examined,
+        Err(Error { kind: ErrorKind::Sidecar(found), .. })
+            if matches!(*found, SidecarError::Contradiction(_)) =>
+        {
+            return Ok(Some(*found));
+        }
+        Err(error) => return Err(error),
+    };
+    if examined.entries.iter().any(|report| report.state == State::Unreadable) {
+        return Ok(None);
+    }
+    Deep { sidecar, base, examined: &examined, context, meter: &Silent }.files(failed)
 }
 
 /// The error for entries that the caller may not read or write to.
