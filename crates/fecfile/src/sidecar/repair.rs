@@ -308,8 +308,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     Err(Error::at("repair", target.place(path).as_path(), kind))
 }
 
-/// Whether the sidecar is why these files could not be mended. They are examined anew, since the repair has written to them. A file
-/// that the system does not give back whole says nothing of the sidecar.
+/// Whether the sidecar is why these files could not be mended. They are examined anew, since the repair has written to
+/// them. A file that the system does not give back whole says nothing of the sidecar.
 fn contradiction_of(
     sidecar: &Sidecar,
     base: &Base,
