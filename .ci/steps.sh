@@ -335,7 +335,7 @@ end_all() {
 
 # run_steps [NAME…]: all of them, or these and what they need.
 run_steps() {
-    local name other code ended
+    local name other class code ended
     declare -gA waiting=() running=() started=()
     timings=
     scratch=$(mktemp -d)
@@ -350,9 +350,12 @@ run_steps() {
         if [[ ,${after[$name]}, == *,build,* ]]; then waiting[build]=yes; fi
     done
     while [ ${#waiting[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
-        for name in "${steps[@]}"; do
-            [ ${#running[@]} -lt 2 ] || break
-            if [ -n "${waiting[$name]-}" ] && is_ready "$name"; then start_step "$name"; fi
+        # Those that compile first: there is always another kind to run beside them.
+        for class in compiles runs; do
+            for name in "${steps[@]}"; do
+                [ ${#running[@]} -lt 2 ] || break
+                if [ -n "${waiting[$name]-}" ] && [ "${kind[$name]}" = $class ] && is_ready "$name"; then start_step "$name"; fi
+            done
         done
         code=0
         wait -n -p ended "${running[@]}" || code=$?
