@@ -243,7 +243,8 @@ impl<'a> Clue<'a> {
         let is_or_are = if found.len() == 1 { "is" } else { "are" };
         let (count, names) = (counted(found.len(), what), few(found));
         let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
-        let exit = if self.named.iter().all(|path| found.contains(path)) { Exit::Usage } else { lost };
+        let is_alone = |path: &PathBuf| containers.contains(path) || survey.sidecars.contains(path);
+        let exit = if self.named.iter().all(is_alone) { Exit::Usage } else { lost };
         Some(
             Failure::new(exit, why)
                 .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),

@@ -148,7 +148,7 @@ fn folders_are_walked_and_each_encoding_is_told() {
     fs::copy(arena.path("safe/b.fec"), arena.path("one/b.fec")).unwrap();
     let output = arena.expect(["verify", "one"], 0);
     assert_eq!(said(&output), said(&arena.expect(["verify", "one/b.fec"], 0)));
-    arena.expect(["verify", "safe/b.fec", "safe/letter.txt", "one/b.fec"], 2);
+    arena.expect(["verify", "safe/b.fec", "safe/letter.txt", "one/b.fec"], 3);
 }
 
 /// Shards as stores hold them: each place has some shards of every file.
