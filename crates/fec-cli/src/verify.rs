@@ -154,7 +154,9 @@ fn home_of_root(survey: &Survey, args: &args::Verify, settings: &Settings) -> Re
     let context = Context { settings: settings.library, progress: &bars };
     let trust = sidecar::trust(&args.inputs, &args.trusted)?;
     for place in &survey.encodings {
-        let input = Input::of_paths(&place.paths)?;
+        // Links among the files may lead nowhere.
+        let there: Vec<PathBuf> = place.paths.iter().filter(|path| path.exists()).cloned().collect();
+        let input = Input::of_paths(&there)?;
         let input = if place.form == Form::Shards { input.as_several() } else { input };
         if find(&input, args.root, trust.as_ref(), &context).is_ok() {
             return Ok(Some(home_of(place)));
