@@ -181,7 +181,7 @@ fn what_would_be_left_unsaid_is_told_in_a_line() {
     let base: Vec<&str> = base.collect();
     for options in [["--quick"].as_slice(), &["--sample", "100%"], &["--sample", "1%", "--budget", "1h"]] {
         let said = sent.arena.refuses(["verify"].iter().chain(&base).chain(options), 2);
-        assert!(said.contains("is not for stores") && said.contains("leave --"), "{said}");
+        assert!(said.contains("does nothing with stores") && said.contains("leave --"), "{said}");
     }
     // A place that is a file takes nothing: a line tells so, with -q too.
     fs::remove_dir_all(sent.arena.path("p2")).unwrap();
