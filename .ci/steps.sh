@@ -1,8 +1,8 @@
 #!/bin/bash
 # The steps of .ci/run and .ci/nightly, and how they are run. It is sourced; called by itself, it runs one step.
 #
-# Two steps run side by side, but one at a time of those that compile: the other would wait for the lock of the target folder. What a step prints
-# is shown when it ends. The first failure ends all.
+# Two steps run side by side, but one at a time of those that compile: the other would wait for the lock of the target
+# folder. What a step prints is shown when it ends. The first failure ends all.
 set -euo pipefail
 
 # shellcheck source=scripts/lib.sh
@@ -14,7 +14,8 @@ fec=$target/release/fec
 # The long form of a step asks whether this is set, and takes its seed from `seed`.
 : "${long:=}" "${seed:=1}"
 times=$target/ci-times
-# The oracles are several times as fast with the package blake3, which the step `packages` gets where it can be had. Their own BLAKE3 is held against it.
+# The oracles are several times as fast with the package blake3, which the step `packages` gets where it can be had.
+# Their own BLAKE3 is held against it.
 python=$target/ci-python/bin/python
 [ -x "$python" ] || python=python3
 
@@ -58,8 +59,8 @@ packages() {
 # Style is left to the eye: what may be wrong is not.
 scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh examples/engines/*.sh; }
 
-# No import between files runs up, and no files are in a circle. No folder has more comments that are hard to read than before.
-# Tests that are named as counterparts of others are there.
+# No import between files runs up, and no files are in a circle. No folder has more comments that are hard to read than
+# before. Tests that are named as counterparts of others are there.
 layers() {
     scripts/check-layers.py --selftest
     scripts/check-layers.py
@@ -86,7 +87,8 @@ build() {
     echo "backends here: $backends"
 }
 
-# The first `cargo test` in a fenced block of README.md, without its comment. The tests that start a command start the shipped one.
+# The first `cargo test` in a fenced block of README.md, without its comment. The tests that start a command start the
+# shipped one.
 readme_tests() {
     local command
     command=$(awk '/^```/ { inside = !inside; next }
@@ -116,7 +118,8 @@ lints() {
 
 documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --profile ci --no-deps --workspace; }
 
-# Each crate with other features than the workspace switches on, one line each: what is built, and which of its tests are run.
+# Each crate with other features than the workspace switches on, one line each: what is built, and which of its tests
+# are run.
 combinations() {
     local package features tests
     while IFS='|' read -r package features tests; do
@@ -245,7 +248,8 @@ engines() {
 
 instructions() { scripts/count-arm.sh; }
 
-# Some of the packages: a clean root gets them. `scripts/package.sh && scripts/test-packages.sh` makes and tests all. It takes root, on Debian.
+# Some of the packages: a clean root gets them. `scripts/package.sh && scripts/test-packages.sh` makes and tests all. It
+# takes root, on Debian.
 packaged() {
     scripts/package.sh --to "$scratch/packages" wheel crates-unbuilt
     if ! may_install; then
@@ -276,7 +280,8 @@ unchanged() {
 
 steps=()
 declare -A kind after heading
-# step NAME KIND AFTER HEADING: NAME is a function; KIND is `compiles`, or `runs`; AFTER are the steps that have to end first, with commas.
+# step NAME KIND AFTER HEADING: NAME is a function; KIND is `compiles`, or `runs`; AFTER are the steps that have to end
+# first, with commas.
 step() { steps+=("$1") kind[$1]=$2 after[$1]=$3 heading[$1]=$4; }
 
 list_steps() {
@@ -303,7 +308,8 @@ is_ready() {
 start_step() {
     printf '.... %s begins (%d s)\n' "$1" $SECONDS
     started[$1]=$SECONDS
-    # A session of its own, so that all of it can be ended. (What is started in the background leads no group: setsid need not fork.)
+    # A session of its own, so that all of it can be ended. (What is started in the background leads no group: setsid
+    # need not fork.)
     scratch=$scratch long=$long seed=$seed setsid bash "${BASH_SOURCE[0]}" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
     running[$1]=$!
     unset "waiting[$1]"

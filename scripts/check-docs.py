@@ -87,7 +87,7 @@ def alike(line):
 
 
 def agrees(said, printed):
-    """Whether what a page says is what was printed."""
+    """Tells whether a page says what was printed."""
     pattern = "".join("(?:.*\n)*" if line.strip() == "…" else ".*".join(map(re.escape, alike(line).split("…"))) + "\n" for line in said)
     return re.fullmatch(pattern, "".join(alike(line) + "\n" for line in printed)) is not None
 

@@ -215,7 +215,8 @@ class Campaign(faults.Campaign):
     # ------------------------------------------------------------ what has to hold
 
     def is_new(self, case, home, got, name, end=None):
-        """Whether an output is what the clean run made. Signatures tell the time: then it has to have the same files, and to be signed."""
+        """Tells whether an output is what the clean run made. Signatures name the time: such outputs need the same
+        files, and a signature."""
         a, b = bare(got, name), bare(end or case.end, name)
         if not case.key or a == b or not a:
             return a == b
@@ -351,7 +352,7 @@ class Thing:
         return not self.is_touched and all(x.is_untouched() for x in self.names.values())
 
     def is_settled(self):
-        """Whether all of it is on the disk, as it is now."""
+        """Tells whether all of it is on the disk, as it is now."""
         inside = [(self.names.get(name), may) for name, may in self.maybe.items()]
         return not self.is_dirty and all(may == [now] and (now is None or now.is_settled()) for now, may in inside)
 
@@ -457,7 +458,7 @@ class Disk:
         return True
 
     def check(self, call, rest):
-        """Whether each output is whole in every case, if power is lost now."""
+        """Tells whether each output is whole in every case, if power is lost now."""
         self.events += 1
         for name in self.outputs:
             folder, key = self.place(name)

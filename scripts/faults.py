@@ -395,7 +395,7 @@ class Campaign:
         before, end = case.state.get(SIDECAR), case.end.get(SIDECAR)
         sidecar, left = got.get(SIDECAR), [key for key in got if is_left(key) and key not in case.state]
         is_killed = done.code == -signal.SIGKILL
-        # Whether what tidies up may have failed too
+        # The call that tidies up may have failed too
         is_lame = fault in ("dead", "EIO+", "ENOSPC+") or point.call in (*UNDO, *OPENERS, "getdents64")
         if case.op in ("repair", "verify"):
             wrong += towards(got, case.state, case.end)

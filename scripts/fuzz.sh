@@ -69,7 +69,7 @@ fi
 export RUSTFLAGS="$flags"
 make_scratch --suffix=.fec-fuzz
 
-# Whether this compiler and this linker have the sanitizer is tried on an empty program.
+# An empty program tells whether this compiler and this linker have the sanitizer.
 echo 'fn main() {}' > "$scratch/empty.rs"
 # shellcheck disable=SC2086
 if [ -z "$fast" ] && ! { rustc $flags --target "$triple" -o "$scratch/empty" "$scratch/empty.rs" 2> "$scratch/why" && "$scratch/empty" 2> "$scratch/why"; }; then

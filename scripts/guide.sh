@@ -24,7 +24,8 @@ out=$(realpath -e -- "$out")
 rm -rf "$out/src" "$out/book"
 mkdir "$out/src"
 
-# Formats, codes and results are chapters of the book; other files of the project are not in it, so links to them become words.
+# Formats, codes and results are chapters of the book; other files of the project are not in it, so links to them become
+# words.
 for page in docs/guide/*.md docs/FORMAT.md docs/ALGORITHM.md docs/RESULTS.md; do
     sed -E -e 's,\]\(\.\./((FORMAT|ALGORITHM|RESULTS)\.md|[a-z-]+\.svg),](\1,g' -e 's,\[([^]]*)\]\(\.\./[^)]*\),\1,g' "$page" > "$out/src/${page##*/}"
 done

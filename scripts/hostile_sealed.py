@@ -1,4 +1,5 @@
-"""Sealed inputs for hostile-campaign.py, and what the second implementation makes of them ("§" refers to docs/FORMAT.md)."""
+"""Sealed inputs for hostile-campaign.py, and what the second implementation makes of them ("§" refers to
+docs/FORMAT.md)."""
 import os
 import shutil
 from collections import namedtuple

@@ -29,7 +29,7 @@ usage() {
 fail() { echo "$script: $*" >&2; exit 1; }
 refuse() { echo "$script: $*" >&2; exit 2; }
 
-# Whether packages can be installed: on Debian, as root.
+# Tells whether packages can be installed: on Debian, as root.
 may_install() { has apt-get && [ "$(id -u)" = 0 ]; }
 
 # install_packages PACKAGE…: with the package lists that are there, or new ones if that does not do.

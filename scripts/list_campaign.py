@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A seeded campaign against the list of a repair (docs/FORMAT.md, section 17.10), with scripts/oracle_sidecar.py beside it.
+"""A seeded campaign against the list of a repair (docs/FORMAT.md, section 17.10), beside scripts/oracle_sidecar.py.
 
     list_campaign.py --fec PATH [--seed S] [--rounds N] [--dir DIR]
 

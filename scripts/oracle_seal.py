@@ -456,7 +456,8 @@ def error_vectors():
 
 
 def copy_vectors():
-    """(entry, bytes of a container): what is left of the copies of the seal (§9), and what verify says of it without a key"""
+    """(entry, bytes of a container): what is left of the copies of the seal (§9), and what verify says of it without a
+    key"""
     content_key, plain = some("content key"), oracle.generate(50, 3)
     seal = make_seal(content_key, AES, wrap(content_key))
     data = encode_sealed("container", 2, 3, seal, seal_payload(content_key, AES, seal, plain))[0][0]

@@ -654,7 +654,7 @@ class Encoding:
             self.fault = fault
 
     def is_coded_right(self):
-        """Whether the metadata gives E, coded once more"""
+        """Tells whether the metadata, coded once more, gives E"""
         return self.root is not None and Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
@@ -758,7 +758,8 @@ class Reader:
         return sum(shard is not None or s in idle for idle, s, shard in sets), len(sets)
 
     def whole(self):
-        """Whether the sidecar is as it was written (choice: what stands behind the last area is wrong, be it a generation that is not meant)"""
+        """Tells whether the sidecar is as it was written (choice: what stands behind the last area is wrong, be it a
+        generation that is not meant)"""
         placed = {p.t for p in self.mine if not p.shift}
         intact, count = self.count()
         end = self.catalog.areas[-1][0] + area_size(self.catalog.areas[-1], self.catalog.block)

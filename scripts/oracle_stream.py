@@ -405,7 +405,8 @@ def start_of(p, kind, number, what):
 
 
 def receive(packets):
-    """Payloads by number, the end if it was told, the packets that were dropped, by kind, and whether the stream is whole."""
+    """Payloads by number, the end if it was told, the packets that were dropped, by kind, and whether the stream is
+    whole."""
     p, payloads, symbols, rows, end, dropped, start, conflicts, top = None, {}, {}, [], None, {}, None, 0, 0
 
     def drop(kind):

@@ -91,7 +91,8 @@ def damage(rng, items, base):
     return story
 
 
-# ---------------------------------------------------------------- mutations of a draft: each gets (rng, draft, options of seal) and says what it did
+# ---------------------------------------------------------------- mutations of a draft
+# Each gets (rng, draft, options of seal) and says what it did.
 
 def counts(rng, d, options):
     name = rng.choice(("areas", "groups", "entries", "size", "total", "block"))

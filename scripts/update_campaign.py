@@ -284,7 +284,7 @@ class Round:
         return report
 
     def same(self, tree):
-        """Whether the tree is that; the sidecar itself may lie in it."""
+        """Tells whether the tree is that; the sidecar itself may lie in it."""
         now = look(self.base)
         drop = lambda t: ({k: x for k, x in t[0].items() if not k.endswith(b".fecp")}, [n for n in t[1] if not n[0].endswith(b".fecp")])
         return drop(now) == drop(tree)

@@ -154,7 +154,7 @@ impl Counters {
         counts
     }
 
-    /// Whether there is any counter.
+    /// Tells whether there is any counter.
     pub(crate) fn any(&self) -> bool {
         !self.open.is_empty()
     }

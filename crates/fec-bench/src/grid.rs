@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A table as text: head and rows.
 pub(crate) struct Grid {
     pub(crate) head: Vec<String>,
-    /// Whether a column is text, and thus aligned to the left.
+    /// Tells whether a column is text, and thus aligned to the left.
     pub(crate) left: Vec<bool>,
     pub(crate) rows: Vec<Vec<String>>,
     /// Columns of text that stay together: those of a column of the table.

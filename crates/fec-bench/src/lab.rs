@@ -74,7 +74,7 @@ impl<'a> Lab<'a> {
         self.planned += figures;
     }
 
-    /// Whether a signal came and the run must stop.
+    /// Tells whether a signal came and the run must stop.
     pub(crate) fn stopped(&self) -> bool {
         interrupted()
     }
@@ -98,7 +98,7 @@ impl<'a> Lab<'a> {
         Some(share)
     }
 
-    /// Whether a figure with `slices` slices, begun at `began`, should get another one.
+    /// Tells whether a figure with `slices` slices, begun at `began`, should get another one.
     pub(crate) fn goes_on(&self, slices: usize, began: Instant, share: Duration) -> bool {
         let most = self.options.rounds.map_or(MOST, |rounds| rounds as usize);
         slices < most && !self.stopped() && (slices < FEWEST || began.elapsed() < share)

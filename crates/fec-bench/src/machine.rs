@@ -21,7 +21,7 @@ pub struct Machine {
     pub microcode: Option<String>,
     /// The features that kernels and hashes ask for, as far as this processor has them.
     pub flags: Vec<String>,
-    /// Whether the system says that it runs under a hypervisor.
+    /// True if the system says that it runs under a hypervisor.
     pub virtual_machine: bool,
     /// The emulator that translates the instructions, if they are not the processor's own: speeds then mean nothing.
     pub emulated: Option<String>,
@@ -58,7 +58,7 @@ pub struct Caches {
     pub l2_ways: u64,
     /// Bytes of the third cache, if there is one.
     pub l3_bytes: Option<u64>,
-    /// Whether the system told these sizes; otherwise they are those of a small core.
+    /// True if the system told these sizes; otherwise they are those of a small core.
     pub known: bool,
 }
 

@@ -93,7 +93,7 @@ pub struct Options {
     pub preset: Preset,
     /// Threads, kernel and limits.
     pub settings: Settings,
-    /// Whether an earlier run kept the kernel's settings, so that they are not the usual ones.
+    /// True if an earlier run kept the kernel's settings, so that they are not the usual ones.
     pub tuning_is_kept: bool,
     /// Presets that compare kernels measure only the one of `settings`.
     pub only_this_backend: bool,

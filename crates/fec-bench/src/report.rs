@@ -27,7 +27,7 @@ pub struct BenchReport {
     /// The result in one sentence; empty in reports of older versions.
     #[serde(default)]
     pub headline: String,
-    /// Whether other work disturbed the run, so that the machine may do better.
+    /// True if other work disturbed the run, so that the machine may do better.
     #[serde(default)]
     pub disturbed: bool,
     /// The command's arguments, for another run.
@@ -36,7 +36,7 @@ pub struct BenchReport {
     pub backend: String,
     /// The processor that the kernel is tuned for, and changed settings.
     pub tuning: String,
-    /// Whether an earlier run kept these settings, in place of the usual ones.
+    /// True if an earlier run kept these settings, in place of the usual ones.
     #[serde(default)]
     pub tuning_is_kept: bool,
     /// Faster settings, in the form that the library reads, if they were looked for and found.
@@ -54,9 +54,9 @@ pub struct BenchReport {
     pub machine: Machine,
     /// Seconds that the run took.
     pub seconds: f64,
-    /// Whether a signal ended the run before all was measured.
+    /// True if a signal ended the run before all was measured.
     pub interrupted: bool,
-    /// Whether the run ended before all was measured, because its time was up.
+    /// True if the run ended before all was measured, because its time was up.
     pub out_of_time: bool,
     /// Other work that disturbed the run.
     pub interference: Interference,
@@ -133,7 +133,8 @@ impl BenchReport {
 }
 
 impl Comparison {
-    /// Whether the gate is shut: a figure became slower by more than the gate allows, and nothing else explains that.
+    /// Tells whether the gate is shut: a figure became slower by more than the gate allows, and nothing else explains
+    /// that.
     pub fn fails(&self) -> bool {
         self.verdict == Some(GateVerdict::Failed)
     }

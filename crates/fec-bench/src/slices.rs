@@ -74,7 +74,7 @@ pub(crate) struct Slices {
     slices: Vec<Slice>,
     /// Calls of the work in each slice.
     calls: u32,
-    /// Whether the work runs on other threads too: their disturbances are unseen, so no slice is dropped.
+    /// True if the work runs on other threads too: their disturbances are unseen, so no slice is dropped.
     spread: bool,
 }
 

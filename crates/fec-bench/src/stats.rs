@@ -17,9 +17,9 @@ pub struct Summary {
     pub slices: u32,
     /// Values that do not count, because another task ran on the core meanwhile.
     pub discarded: u32,
-    /// Whether the values are times on the core instead of the wall: too few slices were undisturbed.
+    /// True if the values are times on the core instead of the wall: too few slices were undisturbed.
     pub on_core: bool,
-    /// Whether disturbed values may be among them: those of work on several threads cannot be told from others.
+    /// True if disturbed values may be among them: those of work on several threads cannot be told from others.
     #[serde(default)]
     pub unfiltered: bool,
 }
@@ -54,7 +54,7 @@ impl Summary {
         if self.median > 0.0 { (self.high - self.low) / self.median } else { 0.0 }
     }
 
-    /// Whether the median is so far from the smallest value that the work was mostly disturbed.
+    /// Tells whether the median is so far from the smallest value that the work was mostly disturbed.
     pub fn is_far_from_min(&self) -> bool {
         self.min > 0.0 && self.median > FAR * self.min
     }

@@ -40,7 +40,7 @@ pub struct FigureColumn {
     pub name: String,
     /// Label for people.
     pub label: String,
-    /// Whether the column identifies rows; the others are figures.
+    /// True if the column identifies rows; the others are figures.
     pub key: bool,
     /// Digits after the point.
     pub digits: usize,

@@ -322,7 +322,7 @@ impl Decoding<'_> {
         stream::receive_bytes(path, Vec::new(), input, &target, self.args, self.settings)
     }
 
-    /// Whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
+    /// Tells whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
     fn wants_proofs(&self) -> bool {
         self.args.root.is_some()
             || self.trust.is_some()

@@ -333,7 +333,7 @@ pub(crate) fn say(text: &str) {
     say_line(folded(&harmless(text), &io::stderr()).trim_end());
 }
 
-/// Whether a message or a report was printed.
+/// True if a message or a report was printed.
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Notes that the user was told the reason for the exit code.

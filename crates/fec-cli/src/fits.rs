@@ -46,7 +46,7 @@ impl Given {
         self.command
     }
 
-    /// Whether the option was given.
+    /// Tells whether the option was given.
     pub(crate) fn has(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)
     }

@@ -221,8 +221,8 @@ impl<'a> Clue<'a> {
         Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
     }
 
-    /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other files they
-    /// are foreign, and the shards are lost (docs/FORMAT.md, section 9.3): the exit code is then `lost`.
+    /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other
+    /// files they are foreign, and the shards are lost (docs/FORMAT.md, section 9.3): the exit code is then `lost`.
     fn other_kind(&self, lost: Exit) -> Option<Failure> {
         let command = self.command;
         if self.is_one {

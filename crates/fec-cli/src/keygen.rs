@@ -34,7 +34,7 @@ struct Report {
     public_output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
-    /// Whether a signing key needs a passphrase.
+    /// Tells whether a signing key needs a passphrase.
     #[serde(skip_serializing_if = "Option::is_none")]
     encrypted: Option<bool>,
 }

@@ -51,7 +51,7 @@ pub(crate) fn of_variable(variable: &str, help: &str) -> Result<Option<Zeroizing
     }
 }
 
-/// Whether there is a terminal to ask at.
+/// Tells whether there is a terminal to ask at.
 pub(crate) fn has_terminal() -> bool {
     OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
 }

@@ -157,7 +157,7 @@ fn left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     }
 }
 
-/// Whether the remaining time can be estimated: two seconds have passed, and a fiftieth of the work is done.
+/// Tells whether the remaining time can be estimated: two seconds have passed, and a fiftieth of the work is done.
 fn is_telling(elapsed: Duration, done: u64, all: u64) -> bool {
     elapsed >= Duration::from_secs(2) && done > 0 && done >= all / 50
 }

@@ -110,7 +110,7 @@ struct Report {
     root: String,
     /// Who signed the root, if that was asked for.
     signed_by: Option<SignedBy>,
-    /// Whether the files were written, or only would be.
+    /// True if the files were written; otherwise they only would be.
     written: bool,
     files: Vec<String>,
     of: usize,

@@ -83,7 +83,7 @@ fn of_arguments(words: &[OsString]) -> BTreeMap<String, String> {
     suspects
 }
 
-/// Whether the value of an option may be a secret that stands in place of a file.
+/// Tells whether the value of an option may be a secret that stands in place of a file.
 fn is_suspect(option: &str, value: &str) -> bool {
     if value.len() < LEAST || value.starts_with('-') || Path::new(value).exists() {
         return false;
@@ -96,7 +96,7 @@ fn is_suspect(option: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a word looks like the path of a missing file, rather than a key or a passphrase.
+/// Tells whether a word looks like the path of a missing file, rather than a key or a passphrase.
 fn is_path(word: &str) -> bool {
     let starts = ["/", "./", "../", "~"].iter().any(|start| word.starts_with(start));
     (starts || word.contains('.')) && !word.as_bytes().contains(&b' ')
@@ -205,7 +205,7 @@ fn unknown_option(address: &str) -> Option<usize> {
     })
 }
 
-/// Whether a refused option value can be repeated in the message.
+/// Tells whether a refused option value can be repeated in the message.
 pub(crate) fn value_is_harmless(option: &str, value: &str) -> bool {
     /// Options whose values are keys and roots. The values of other options are short.
     const KEYS: [&str; 4] = ["--root ", "--signer ", "--recipient ", "--passphrase"];

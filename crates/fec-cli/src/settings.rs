@@ -24,11 +24,11 @@ pub(crate) struct Settings {
     pub(crate) verbose: bool,
     pub(crate) json: bool,
     pub(crate) progress: Mode,
-    /// Whether the backend was asked for by name.
+    /// True if the backend was asked for by name.
     pub(crate) backend_asked: bool,
     /// The threads that were asked for, if any.
     pub(crate) threads_asked: Option<usize>,
-    /// Whether the kernel's settings are the ones that this user keeps.
+    /// True if the kernel's settings are the ones that this user keeps.
     pub(crate) tuning_is_kept: bool,
     /// The options that were given.
     pub(crate) given: Given,

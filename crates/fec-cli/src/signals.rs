@@ -75,7 +75,7 @@ fn on_abort() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the process is aborting.
+/// True if the process is aborting.
 static ABORTS: AtomicBool = AtomicBool::new(false);
 
 /// Prints the reason for the end. On a terminal the cursor stands behind `^C`, or in the bar. The lock of standard

@@ -56,7 +56,7 @@ impl Target {
         *self == Target::Stdout
     }
 
-    /// Whether the output ends up in a file, which may be one that standard output was redirected to.
+    /// Tells whether the output ends up in a file, which may be one that standard output was redirected to.
     pub(crate) fn is_file(&self) -> bool {
         match self {
             Target::File(_) | Target::Folder(_) => true,
@@ -117,7 +117,7 @@ pub(crate) fn quoted(path: &Path) -> String {
     if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
 }
 
-/// Whether a path stands for standard input or output.
+/// Tells whether a path stands for standard input or output.
 pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -209,10 +209,10 @@ pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
     policy.made_of_paths(inputs.iter().map(PathBuf::as_path).filter(|path| !is_dash(path)))
 }
 
-/// Whether data went to standard output, or is about to.
+/// True if data went to standard output, or is about to.
 static STDOUT_TOOK_DATA: AtomicBool = AtomicBool::new(false);
 
-/// Whether an interruption leaves partial data behind standard output.
+/// Tells whether an interruption leaves partial data behind standard output.
 pub(crate) fn stdout_took_data() -> bool {
     STDOUT_TOOK_DATA.load(Ordering::Relaxed)
 }

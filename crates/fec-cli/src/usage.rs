@@ -58,7 +58,7 @@ fn without_values(error: &clap::Error) -> String {
     said
 }
 
-/// Whether a word looks like the name of an option.
+/// Tells whether a word looks like the name of an option.
 fn is_option(word: &str) -> bool {
     /// Characters of a long name of an option.
     const LONGEST: usize = 24;

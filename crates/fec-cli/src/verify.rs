@@ -254,8 +254,8 @@ impl One<'_> {
         Ok(exit)
     }
 
-    /// Whether the question is if the named shard files are right, not if the payload can be restored. It is if the
-    /// root or a signer is given and only some of the shard files are named, without folders.
+    /// Tells whether the question is if the named shard files are right, not if the payload can be restored. It is if
+    /// the root or a signer is given and only some of the shard files are named, without folders.
     fn are_files_asked_about(&self, verified: &Verified) -> bool {
         let is_proved = self.args.root.is_some() || !self.args.trusted.signer.is_empty();
         is_proved

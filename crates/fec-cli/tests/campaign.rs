@@ -187,7 +187,7 @@ fn some_len(random: &mut Random, whole: usize, unit: usize) -> usize {
     }
 }
 
-/// Whether shard `set` of a damaged shard file is usable by the rules of the specification.
+/// Tells whether shard `set` of a damaged shard file is usable by the rules of the specification.
 fn is_usable(file: &Damaged, places: &ShardPlaces, set: usize) -> bool {
     let body = places.body + set * places.shard_len;
     let proof = |start: usize| start + set * places.proof_len..start + (set + 1) * places.proof_len;
@@ -269,7 +269,7 @@ struct Mutation {
     input: Input,
     must_restore: bool,
     simple: bool,
-    /// Whether any written byte is changed or missing.
+    /// True if any written byte is changed or missing.
     differs: bool,
 }
 
@@ -385,7 +385,7 @@ fn shard_name(index: usize) -> String {
     format!("payload.{index:03}.shard")
 }
 
-/// Whether the report is about this root, and does not merely mention it.
+/// Tells whether the report is about this root, and does not merely mention it.
 fn names_root(said: &str, root: &str) -> bool {
     said.lines().any(|line| line.strip_prefix("root ") == Some(root))
 }
@@ -397,7 +397,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Whether `repair` restores the original bytes of a container or a folder of shards, bit for bit.
+    /// Tells whether `repair` restores the original bytes of a container or a folder of shards, bit for bit.
     fn is_made_whole(&self, case: &Case, input: &Input, work: &Path) -> bool {
         let repair = ["repair", "../in", "--no-sync", "-q", "-j", "1", "-f"];
         let done = fec(work, &repair, None).is_some_and(|run| run.status.code() == Some(0));

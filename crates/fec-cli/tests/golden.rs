@@ -25,7 +25,7 @@ fn str_of<'a>(vector: &'a Value, field: &str) -> &'a str {
     vector[field].as_str().unwrap_or_else(|| panic!("{vector} has no {field}"))
 }
 
-/// Whether the command can write such meta: no entries without a meaning, and no names in containers.
+/// Tells whether the command can write such meta: no entries without a meaning, and no names in containers.
 fn can_be_written(vector: &Value) -> bool {
     vector["extra"].is_null() && (vector["form"] == "shards" || vector["file_name"].is_null())
 }
@@ -105,7 +105,7 @@ fn every_backend_and_thread_count_writes_the_same_bytes() {
     }
 }
 
-/// Whether a payload surely fits a pipe's group: 48 MiB of shards, with sets of any size.
+/// Tells whether a payload surely fits a pipe's group: 48 MiB of shards, with sets of any size.
 fn fits_a_group(vector: &Value) -> bool {
     let of = |field: &str| vector[field].as_u64().expect("a number");
     of("payload_len") < (24 << 20) * of("k") / (of("k") + of("m"))

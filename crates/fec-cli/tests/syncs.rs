@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 /// The relevant system calls: (name, arguments), with the paths of descriptors in `<…>`.
 struct Calls(Vec<(String, String)>);
 
-/// Whether processes may be traced here.
+/// Tells whether processes may be traced here.
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
     let can = traced.is_ok_and(|output| output.status.success());

@@ -87,8 +87,8 @@ pub enum FormatError {
 }
 
 impl FormatError {
-    /// Whether the object has the magic, the version and the checksum of its kind, and breaks another rule: a writer
-    /// made it so, damage did not.
+    /// Tells whether the object has the magic, the version and the checksum of its kind, and breaks another rule: a
+    /// writer made it so, damage did not.
     pub fn is_behind_checksum(&self) -> bool {
         !matches!(self, FormatError::Version(_) | FormatError::Checksum(_))
     }

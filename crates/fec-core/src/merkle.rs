@@ -150,7 +150,7 @@ pub(crate) fn climb_along(
     Some(node)
 }
 
-/// Whether all of these are zero bytes.
+/// Tells whether all of these are zero bytes.
 pub(crate) fn are_zero(hashes: &[Digest]) -> bool {
     hashes.iter().all(|hash| *hash == [0; 32])
 }

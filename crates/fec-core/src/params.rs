@@ -99,7 +99,7 @@ impl Shape {
         proof_len(self.code.k() as u64, self.code.m() as u64, self.sets.into())
     }
 
-    /// Whether the payload is ciphertext.
+    /// Tells whether the payload is ciphertext.
     pub fn is_sealed(&self) -> bool {
         self.flags & SEALED != 0
     }
@@ -418,7 +418,7 @@ impl GroupGeometry {
         self.number
     }
 
-    /// Whether the payload ends with this group.
+    /// Tells whether the payload ends with this group.
     pub fn is_last(&self) -> bool {
         self.last
     }

@@ -249,12 +249,12 @@ impl Archive {
         }
     }
 
-    /// Whether the payload can be restored; `None` if only decoding tells.
+    /// Tells whether the payload can be restored; `None` if only decoding tells.
     pub fn is_restorable(&self) -> Option<bool> {
         self.candidate().is_restorable
     }
 
-    /// Whether the input is a single shard file of the chosen encoding: such a file can be verified alone.
+    /// Tells whether the input is a single shard file of the chosen encoding: such a file can be verified alone.
     pub fn is_one_shard(&self) -> bool {
         self.is_one_shard && self.form() == Form::Shards
     }
@@ -338,7 +338,7 @@ impl Archive {
     }
 }
 
-/// Whether an input starts like a live stream, sealed or not.
+/// Tells whether an input starts like a live stream, sealed or not.
 ///
 /// # Errors
 /// Those of the input.

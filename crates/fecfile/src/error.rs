@@ -298,7 +298,7 @@ impl fmt::Display for NothingFound {
 }
 
 impl NothingFound {
-    /// Whether the search found nothing at all that could belong to an encoding, damaged or not.
+    /// Tells whether the search found nothing at all that could belong to an encoding, damaged or not.
     pub fn is_bare(&self) -> bool {
         self.others.is_empty() && !self.leftovers.is_any() && self.live() == Beginning::Other
     }

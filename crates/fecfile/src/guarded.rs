@@ -9,7 +9,7 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether panics of this thread are caught just now.
+/// Tells whether panics of this thread are caught just now.
 pub fn is_guarded() -> bool {
     // The thread-local is gone while a thread ends; such a thread guards nothing.
     GUARDED.try_with(Cell::get).unwrap_or(false)

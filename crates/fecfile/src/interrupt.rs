@@ -45,7 +45,7 @@ impl Unfinished {
         Unfinished(())
     }
 
-    /// Whether any such work is unfinished.
+    /// Tells whether any such work is unfinished.
     pub fn is_any() -> bool {
         UNFINISHED.load(Ordering::SeqCst) > 0
     }
@@ -57,7 +57,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Whether a signal asked for an early end.
+/// Tells whether a signal asked for an early end.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -104,7 +104,7 @@ pub fn encode(
     Ok((output.make(payload, policy, options, context)?, Fate::Made))
 }
 
-/// Whether an output could not be made because something stands there.
+/// Tells whether an output could not be made because something stands there.
 fn is_in_the_way(error: &Error) -> bool {
     match &error.kind {
         ErrorKind::Exists | ErrorKind::FolderNotEmpty => true,
@@ -115,7 +115,7 @@ fn is_in_the_way(error: &Error) -> bool {
     }
 }
 
-/// Whether the output is not the wanted one, or cannot be completed.
+/// Tells whether the output is not the wanted one, or cannot be completed.
 fn is_for_force(error: &Error) -> bool {
     matches!(
         error.kind,
@@ -141,7 +141,7 @@ impl Output<'_> {
         }
     }
 
-    /// Whether anything stands at the output's path.
+    /// Tells whether anything stands at the output's path.
     ///
     /// # Errors
     /// When it is of another kind than the output, or cannot be read.

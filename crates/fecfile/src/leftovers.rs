@@ -36,14 +36,14 @@ pub struct Leftovers {
     pub denied: Vec<PathBuf>,
     /// Objects that break a rule: where, and which rule. A thousand at most are listed, the others only counted.
     pub rejected: Vec<(String, FormatError)>,
-    /// Whether the input starts like a live stream, which holds no encodings.
+    /// Tells whether the input starts like a live stream, which holds no encodings.
     pub beginning: Beginning,
     /// Roots of encodings that were left aside because another root was wanted, up to 16.
     pub others: Vec<Digest>,
     /// The wanted root was found, with too little else.
     pub(crate) found_wanted: bool,
     worst: Option<FormatClass>,
-    /// Whether any header has a version that this build does not know, and whether any has version 1.
+    /// True if any header has a version that this build does not know, and whether any has version 1.
     has_other_version: bool,
     has_version_1: bool,
     count: u64,
@@ -95,7 +95,7 @@ impl Leftovers {
         self.count += other.count;
     }
 
-    /// Whether there is anything that belongs to no encoding.
+    /// Tells whether there is anything that belongs to no encoding.
     pub(crate) fn is_any(&self) -> bool {
         !(self.foreign.is_empty() && self.unreadable.is_empty() && self.others.is_empty()) || self.count > 0
     }

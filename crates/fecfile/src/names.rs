@@ -32,8 +32,8 @@ pub fn show_bytes(name: &[u8]) -> String {
     out
 }
 
-/// Whether a recorded name is safe as a path: it has no characters that trick a terminal, a shell, or another system's
-/// paths.
+/// Tells whether a recorded name is safe as a path: it has no characters that trick a terminal, a shell, or another
+/// system's paths.
 pub fn is_plain(name: &[u8]) -> bool {
     let has_tricks =
         std::str::from_utf8(name).is_ok_and(|name| name.chars().any(|c| c.is_control() || is_bidi(c)));
@@ -41,7 +41,7 @@ pub fn is_plain(name: &[u8]) -> bool {
     !(has_tricks || name.iter().any(is_control) || name.starts_with(b"-"))
 }
 
-/// Whether a character changes the direction of the text around it, which can make a name look like another.
+/// Tells whether a character changes the direction of the text around it, which can make a name look like another.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

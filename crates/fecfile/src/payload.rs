@@ -45,7 +45,7 @@ pub struct PayloadDigests {
 }
 
 impl PayloadDigests {
-    /// Whether any digest is to be recorded.
+    /// Tells whether any digest is to be recorded.
     pub fn any(self) -> bool {
         self.sha256 || self.blake3
     }
@@ -134,7 +134,7 @@ pub trait Payload: Sync {
         })
     }
 
-    /// Whether one long read costs less than several short ones of the same bytes.
+    /// Tells whether one long read costs less than several short ones of the same bytes.
     fn gains_by_length(&self) -> bool {
         false
     }

@@ -45,7 +45,7 @@ pub struct Pipe<'a, R> {
     pub input: R,
     /// The name of the pipe in errors.
     pub place: &'a Path,
-    /// Whether the pipe starts like a live stream, which holds no encodings.
+    /// Tells whether the pipe starts like a live stream, which holds no encodings.
     pub beginning: Beginning,
     /// The wanted root. Only the end of the pipe tells whether it is there: the bytes written until then may belong to
     /// another encoding.
@@ -398,8 +398,8 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// Whether a group can be released now. The first group of a sealed payload has to wait for its meta, of which
-    /// another copy may come.
+    /// Tells whether a group can be released now. The first group of a sealed payload has to wait for its meta, of
+    /// which another copy may come.
     fn may_be_opened(&self, id: &GroupId) -> bool {
         let shape = id.geometry.shape();
         self.first.is_some()
@@ -408,7 +408,7 @@ impl<'a> Receiver<'a> {
             || shape.hash.digest(b"") == id.before
     }
 
-    /// Whether a group is the first, or follows the last released one.
+    /// Tells whether a group is the first, or follows the last released one.
     fn is_next(&self, id: &GroupId) -> bool {
         match &self.released {
             None => id.geometry.number() == 0 && !self.bad_metas.contains(&id.before),
@@ -416,7 +416,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Whether a group may be opened: it may be the next, or it follows such a group and there is room.
+    /// Tells whether a group may be opened: it may be the next, or it follows such a group and there is room.
     fn may_open(&mut self, id: &GroupId) -> bool {
         let mut chain = self.open.iter().map(|g| &g.id).chain(&self.released);
         let Some(before) = chain.find(|before| before.root == id.before) else { return self.is_next(id) };

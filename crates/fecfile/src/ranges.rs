@@ -40,7 +40,7 @@ impl Ranges {
         self.ranges.insert(start, end);
     }
 
-    /// Whether there are no ranges.
+    /// Tells whether there are no ranges.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -135,7 +135,7 @@ impl RangeList {
         self.bytes
     }
 
-    /// Whether there are no bytes.
+    /// Tells whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }

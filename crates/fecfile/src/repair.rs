@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 pub struct Repair<'a> {
     /// The output for new files: a folder for shard files, a file for a container. `None` repairs in place.
     pub out: Option<&'a Path>,
-    /// Whether files in the way may be replaced (damaged files in place always may), and when the repair counts as
-    /// done.
+    /// Tells whether files in the way may be replaced (damaged files in place always may), and when the repair counts
+    /// as done.
     pub policy: Policy,
     /// Only report the files that would be written; write nothing.
     pub dry_run: bool,
@@ -47,7 +47,7 @@ pub struct Repaired {
     pub files: Vec<PathBuf>,
     /// The number of shard files of the encoding, or 1 for a container.
     pub of: usize,
-    /// Whether the files were written.
+    /// True if the files were written.
     pub written: bool,
 }
 

@@ -37,7 +37,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether every set was restored.
+    /// Tells whether every set was restored.
     pub fn is_whole(&self) -> bool {
         self.lost_sets == 0 && self.lost.is_empty() && self.untrue.is_none()
     }
@@ -77,7 +77,7 @@ pub struct Restored {
     pub root: Option<Digest>,
     /// The meta; `None` when all copies of it are lost.
     pub meta: Option<Meta>,
-    /// Whether the payload is ciphertext.
+    /// True if the payload is ciphertext.
     pub is_sealed: bool,
     /// Bytes of the payload, if its end is known.
     pub payload_len: Option<u64>,
@@ -93,12 +93,12 @@ pub struct Restored {
     pub leftovers: Leftovers,
     /// Roots of other encodings that were found.
     pub others: Vec<Digest>,
-    /// Whether the output was written, with zeros in place of lost payload.
+    /// True if the output was written, with zeros in place of lost payload.
     pub written: bool,
 }
 
 impl Restored {
-    /// Whether the payload was restored whole.
+    /// Tells whether the payload was restored whole.
     pub fn is_whole(&self) -> bool {
         self.outcome.is_whole() && self.payload_len.is_some()
     }
@@ -161,7 +161,7 @@ pub struct Examination {
 }
 
 impl Examination {
-    /// Whether every byte is as it was written.
+    /// Tells whether every byte is as it was written.
     pub fn is_intact(&self) -> bool {
         self.damage.is_empty() && self.intact() == self.shards.len()
     }
@@ -199,7 +199,7 @@ pub struct Verified {
     pub payload_len: Option<u64>,
     /// The result of checking every byte.
     pub found: Examination,
-    /// Whether the payload can be restored; `None` when only one shard was asked about.
+    /// Tells whether the payload can be restored; `None` when only one shard was asked about.
     pub is_restorable: Option<bool>,
     /// The result of decoding.
     pub deep: Deep,
@@ -210,7 +210,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Whether every byte is as it was written.
+    /// Tells whether every byte is as it was written.
     pub fn is_intact(&self) -> bool {
         self.found.is_intact()
     }
@@ -220,7 +220,7 @@ impl Verified {
         self.found.shards.iter().filter(|shard| shard.state != ShardState::Missing).count()
     }
 
-    /// Whether everything that was found belongs to this encoding and is intact; missing shards do not count.
+    /// Tells whether everything that was found belongs to this encoding and is intact; missing shards do not count.
     pub fn is_given_intact(&self) -> bool {
         let is_damaged = |shard: &ShardReport| shard.state == ShardState::Damaged;
         let is_foreign = !self.others.is_empty() || self.leftovers.is_any();
@@ -244,7 +244,7 @@ impl Verified {
         self.is_restorable.filter(|is| *is).map(|_| spare.min(seal))
     }
 
-    /// Whether the payload is sealed and no copy of its seal is left.
+    /// Tells whether the payload is sealed and no copy of its seal is left.
     pub fn is_seal_lost(&self) -> bool {
         self.found.seal_places == Some(0)
     }

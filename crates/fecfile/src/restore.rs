@@ -29,7 +29,7 @@ pub type Put<'a> = dyn Fn(u64, &[u8]) -> Result<()> + Sync + 'a;
 pub struct PayloadOut<'a> {
     /// The receiver of the bytes.
     pub put: &'a Put<'a>,
-    /// Whether proved parts of sets that cannot be decoded go out too.
+    /// True if proved parts of sets that cannot be decoded go out too.
     pub partial: bool,
 }
 
@@ -257,7 +257,7 @@ fn check_left(encoded: &Encoded) -> Result<()> {
     Ok(())
 }
 
-/// Whether the meta records digests of the payload.
+/// Tells whether the meta records digests of the payload.
 fn has_digests(encoded: &Encoded) -> bool {
     encoded.meta.is_some_and(|meta| meta.sha256.is_some() || meta.blake3.is_some())
 }
@@ -359,7 +359,7 @@ fn by_group(
     Ok((outcome, true))
 }
 
-/// Whether a group of this capacity waits in memory. An only group does not: it may be a whole file.
+/// Tells whether a group of this capacity waits in memory. An only group does not: it may be a whole file.
 fn waits_in_memory(capacity: u64, groups: usize) -> bool {
     capacity <= BOUNDED_GROUP_BYTES && groups > 1
 }

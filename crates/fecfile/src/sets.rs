@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Receives sets as they are decoded. Called from several threads.
 pub trait SetVisitor: Sync {
-    /// Whether the visitor needs all n rows of a decoded set, or the originals only.
+    /// Tells whether the visitor needs all n rows of a decoded set, or the originals only.
     fn wants_recovery(&self) -> bool {
         false
     }

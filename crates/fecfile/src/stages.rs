@@ -145,7 +145,7 @@ impl Running {
     }
 }
 
-/// Whether stages are timed.
+/// Tells whether stages are timed.
 pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }

@@ -522,7 +522,7 @@ fn certificates_that_nobody_vouches_for() {
     println!("{}", error.expect_err("an error"));
 }
 
-/// Whether calls would ask an Amazon machine for its credentials first.
+/// Tells whether calls would ask an Amazon machine for its credentials first.
 fn is_amazon() -> bool {
     let maker = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
     let is_amazon = maker.trim() == "Amazon EC2" && std::env::var_os("AWS_ACCESS_KEY_ID").is_none();

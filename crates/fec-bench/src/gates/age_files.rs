@@ -43,7 +43,7 @@ fn ssh_keys() -> Option<Keys> {
     age::identities_of(SSH_KEY, &mut || None).ok().map(Keys::Identities)
 }
 
-/// Whether opening a file gives the result that it names; `None` if it names no known result.
+/// Tells whether opening a file gives the result that it names; `None` if it names no known result.
 fn is_as_it_says(bytes: &[u8]) -> Option<bool> {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
     let (said, file) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 2..]);

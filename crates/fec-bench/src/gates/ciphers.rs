@@ -169,7 +169,7 @@ fn case<'a>(cipher: Cipher, key: &[u8], nonce: &[u8], associated: &'a [u8]) -> O
 }
 
 impl Case<'_> {
-    /// Whether the text becomes these bytes, and these bytes the text.
+    /// Tells whether the text becomes these bytes, and these bytes the text.
     fn is_sealed(&self, text: &[u8], sealed: &[u8]) -> bool {
         let mut made = text.to_vec();
         let tag = self.key.seal(&self.nonce, self.associated, &mut made);
@@ -201,8 +201,8 @@ pub(super) fn random(cipher: Cipher) -> (u64, u64) {
     ((0..RANDOM).filter(is_right).count() as u64, RANDOM)
 }
 
-/// Whether both implementations seal a text of `len` bytes alike, and this one opens the other's result, and refuses it
-/// with a bit changed in the ciphertext, the tag, the associated data or the nonce.
+/// Tells whether both implementations seal a text of `len` bytes alike, and this one opens the other's result, and
+/// refuses it with a bit changed in the ciphertext, the tag, the associated data or the nonce.
 fn is_the_others(cipher: Cipher, len: usize, random: &mut Mmix) -> bool {
     let (mut key, mut nonce) = ([0; KEY], [0; NONCE]);
     random.fill(&mut key);

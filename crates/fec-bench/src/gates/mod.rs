@@ -43,9 +43,9 @@ pub struct GateReport {
     command: &'static str,
     /// All gates that were reached.
     pub gates: Vec<Gate>,
-    /// Whether all of them are open.
+    /// True if all of them are open.
     pub passed: bool,
-    /// Whether a signal came before the last one.
+    /// True if a signal came before the last one.
     pub interrupted: bool,
     /// The machine and the build.
     pub machine: Machine,

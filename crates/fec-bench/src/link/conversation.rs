@@ -23,7 +23,7 @@ pub(super) struct Conversation {
     pub(super) peer: SocketAddr,
     /// The session of all messages.
     pub(super) session: u64,
-    /// Whether the sender waits for somebody to listen.
+    /// True if the sender waits for somebody to listen.
     is_patient: bool,
     /// The round trip of the quickest answer.
     pub(super) round_trip: Option<Duration>,
@@ -184,7 +184,7 @@ impl Conversation {
     }
 }
 
-/// Whether an error belongs to earlier datagrams, and sending can go on.
+/// Tells whether an error belongs to earlier datagrams, and sending can go on.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [libc::EMSGSIZE, libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ENETDOWN, libc::EINTR];
     error.raw_os_error().is_some_and(|code| passing.contains(&code))

@@ -320,13 +320,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Whether `then` is past, and no packet from before waits. (Packets that a stopped listener has missed wait in its
-    /// socket.)
+    /// Tells whether `then` is past, and no packet from before waits. (Packets that a stopped listener has missed wait
+    /// in its socket.)
     fn was_quiet_until(&self, then: Instant) -> bool {
         self.empty_at.is_some_and(|at| at >= then)
     }
 
-    /// Whether the sender found before it sent anything that it cannot run the test.
+    /// Tells whether the sender found before it sent anything that it cannot run the test.
     fn is_called_off(&self) -> bool {
         self.is_over && self.told.is_none() && self.result.is_none() && self.tracker.sent() == 0
     }

@@ -34,9 +34,9 @@ pub struct LinkReport {
     pub role: Role,
     /// The other side.
     pub peer: String,
-    /// Whether both sides reported all; otherwise the sender fell silent.
+    /// True if both sides reported all; otherwise the sender fell silent.
     pub complete: bool,
-    /// Whether either side ended the test early.
+    /// True if either side ended the test early.
     pub interrupted: bool,
     /// Seconds of sending.
     pub seconds: f64,

@@ -195,7 +195,7 @@ impl Files {
         restored.is_whole().then_some(()).ok_or(Error::WrongFile)
     }
 
-    /// Whether the last decoding, if there was one, gave the payload.
+    /// Tells whether the last decoding, if there was one, gave the payload.
     fn came_back(&self) -> bool {
         let read = |name: &str| fs::read(self.at(name)).ok();
         !self.at("back").exists() || read("back") == read("payload")

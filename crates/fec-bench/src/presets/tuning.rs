@@ -103,9 +103,9 @@ fn mean(ratios: &[f64]) -> f64 {
 
 /// The result of settings in all cases.
 struct Overall {
-    /// Whether the chosen settings are good enough beside these.
+    /// Tells whether the chosen settings are good enough beside these.
     verdict: Verdict,
-    /// Whether these are shown to be faster over all cases, and slower by more than [`ALLOWED`] in none.
+    /// True if these are shown to be faster over all cases, and slower by more than [`ALLOWED`] in none.
     is_better: bool,
 }
 

@@ -52,8 +52,8 @@ pub(crate) struct Common {
     /// Tell what is being done; twice: in detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Compute on this many threads [default: as many as the machine has]; those that only wait, for disks, pipes and stores, do
-    /// not count
+    /// Compute on this many threads [default: as many as the machine has]; those that only wait, for disks, pipes and
+    /// stores, do not count
     #[arg(short = 'j', long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Show progress on standard error: a bar if it is a terminal, JSON lines, or never
@@ -119,7 +119,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether standard output may carry a payload, so that nothing else may be printed there.
+    /// Tells whether standard output may carry a payload, so that nothing else may be printed there.
     pub(crate) fn stdout_is_data(&self) -> bool {
         let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
         match self {

@@ -17,21 +17,21 @@ pub(super) struct Report {
     schema_version: u32,
     command: &'static str,
     output: String,
-    /// Whether the output was written (with --partial perhaps with zeros for what is lost).
+    /// True if the output was written (with --partial perhaps with zeros for what is lost).
     written: bool,
-    /// Whether the payload was restored whole.
+    /// True if the payload was restored whole.
     whole: bool,
     root: Option<String>,
-    /// Whether the user gave the root, or it was the only one that could be restored.
+    /// True if the user gave the root, or it was the only one that could be restored.
     root_was_given: bool,
     /// Who signed the root, if that was asked for.
     signed_by: Option<SignedBy>,
     recorded_name: Option<String>,
     recorded_sha256: Option<String>,
     recorded_blake3: Option<String>,
-    /// Whether no copy of the meta (recorded name, digests) is left.
+    /// True if no copy of the meta (recorded name, digests) is left.
     meta_lost: bool,
-    /// Whether the payload is ciphertext.
+    /// True if the payload is ciphertext.
     sealed: bool,
     /// Bytes that were opened and written, if the payload is sealed.
     opened_bytes: Option<u64>,

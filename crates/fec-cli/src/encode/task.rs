@@ -44,7 +44,7 @@ pub(super) struct Task<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// Whether a file belongs to sysfs (/sys): such a file claims the length of a page, and may end earlier.
+/// Tells whether a file belongs to sysfs (/sys): such a file claims the length of a page, and may end earlier.
 fn has_no_length(path: &Path) -> bool {
     const SYSFS: u64 = 0x6265_6572;
     // `f_type` has other types on other systems.
@@ -226,7 +226,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Whether a file holds exactly this text.
+/// Tells whether a file holds exactly this text.
 fn holds(path: &Path, text: &str) -> std::io::Result<bool> {
     let mut there = Vec::new();
     let Some(file) = open_regular(path)? else { return Ok(false) };

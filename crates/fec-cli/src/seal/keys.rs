@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 const MOST: usize = 16 << 20;
 
 impl Seal {
-    /// Whether anything is to be sealed.
+    /// Tells whether anything is to be sealed.
     pub(crate) fn is_asked_for(&self) -> bool {
         !self.recipient.is_empty() || !self.recipients_file.is_empty() || self.passphrase
     }
@@ -75,7 +75,7 @@ impl Seal {
 }
 
 impl Open {
-    /// Whether a key is given.
+    /// Tells whether a key is given.
     pub(crate) fn is_given(&self) -> bool {
         !self.identity.is_empty() || self.passphrase
     }

@@ -26,7 +26,7 @@ fn path() -> Option<PathBuf> {
     Some(state.join("fec/sidecars"))
 }
 
-/// Whether this user owns a file, and nobody else may write to it.
+/// Tells whether this user owns a file, and nobody else may write to it.
 fn is_own(meta: &Metadata) -> bool {
     meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0
 }

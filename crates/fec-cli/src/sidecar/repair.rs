@@ -74,7 +74,7 @@ struct Report {
     root: String,
     /// Who signed the root, if that was asked for.
     signed_by: Option<SignedBy>,
-    /// Whether anything was written, or only would be.
+    /// True if anything was written; otherwise it only would be.
     written: bool,
     mended: Vec<Entry>,
     /// Entries that somebody edited or moved, and that stay so.

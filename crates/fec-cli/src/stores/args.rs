@@ -17,7 +17,13 @@ pub(crate) struct Network {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s", requires = "places")]
     pub(crate) timeout: Duration,
     /// With stores: repeat a request so often that failed for a reason that may pass
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=100), requires = "places")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(..=100),
+        requires = "places",
+    )]
     pub(crate) retries: u32,
     /// With stores: move at most so many bytes a second
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "places")]

@@ -165,7 +165,7 @@ pub(super) struct DecodeReport {
     root: String,
     output: String,
     payload_bytes: u64,
-    /// Whether the payload is ciphertext.
+    /// True if the payload is ciphertext.
     sealed: bool,
     /// Bytes that were opened and written, if the payload is sealed.
     opened_bytes: Option<u64>,
@@ -249,9 +249,9 @@ pub(super) struct VerifyReport {
     payload_bytes: u64,
     k: usize,
     m: usize,
-    /// Whether every byte was read.
+    /// True if every byte was read.
     deep: bool,
-    /// Whether every segment has enough intact shards.
+    /// True if every segment has enough intact shards.
     enough: bool,
     margin: i64,
     manifests: Vec<String>,
@@ -388,7 +388,7 @@ pub(super) struct RepairReport {
     schema_version: u32,
     command: &'static str,
     root: String,
-    /// Whether the work was done, or only reported.
+    /// True if the work was done; otherwise it was only reported.
     written: bool,
     made: Vec<Made>,
     /// Damaged copies of shards that are intact elsewhere.

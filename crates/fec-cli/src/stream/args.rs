@@ -25,7 +25,11 @@ const STATS: Duration = Duration::from_secs(1);
 pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
     // A group, because clap does not ask for an option that another option excludes, and would ignore what requires it.
-    #[arg(long, group = "live", conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"])]
+    #[arg(
+        long,
+        group = "live",
+        conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"],
+    )]
     pub(crate) stream: bool,
     /// Repair packets for source packets
     #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "live")]
@@ -46,7 +50,13 @@ pub(crate) struct Send {
     #[arg(long, value_name = "MS|none", value_parser = latency, requires = "live")]
     pub(crate) latency: Option<Latency>,
     /// Send partial packets, and pending repair packets as far as --rate allows, after so long
-    #[arg(long, value_name = "MS", default_value_t = 20, requires = "live", value_parser = clap::value_parser!(u32).range(..=60_000))]
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 20,
+        requires = "live",
+        value_parser = clap::value_parser!(u32).range(..=60_000),
+    )]
     pub(crate) flush_ms: u32,
     /// How repair packets are made
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded, requires = "live")]
@@ -68,7 +78,13 @@ pub(crate) struct Send {
     #[arg(long, value_name = "NAME", requires = "live")]
     pub(crate) interface: Vec<String>,
     /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
-    #[arg(long, value_name = "HOPS", default_value_t = 1, requires = "live", value_parser = clap::value_parser!(u32).range(0..=255))]
+    #[arg(
+        long,
+        value_name = "HOPS",
+        default_value_t = 1,
+        requires = "live",
+        value_parser = clap::value_parser!(u32).range(0..=255),
+    )]
     pub(crate) ttl: u32,
 }
 
@@ -136,7 +152,7 @@ impl Receive {
         given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
     }
 
-    /// Whether the options say that the input is a live stream.
+    /// Tells whether the options say that the input is a live stream.
     pub(crate) fn is_told(&self) -> bool {
         self.stream || self.key_file.is_some()
     }

@@ -318,9 +318,9 @@ pub(super) struct ReceivedReport {
     form: &'static str,
     input: String,
     output: String,
-    /// Whether everything that was sent came out, and nothing else came in.
+    /// True if everything that was sent came out, and nothing else came in.
     whole: bool,
-    /// Whether the sender's end mark was seen.
+    /// True if the sender's end mark was seen.
     ended: bool,
     stream_id: Option<String>,
     profile: Option<&'static str>,

@@ -138,7 +138,7 @@ struct Checks<'a> {
     rows: Vec<Row>,
 }
 
-/// Whether a path is a sidecar that can be examined without a key.
+/// Tells whether a path is a sidecar that can be examined without a key.
 fn is_sidecar(path: &Path) -> bool {
     path.is_file() && Sidecar::starts(path).unwrap_or(false)
 }

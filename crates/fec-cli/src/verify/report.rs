@@ -96,9 +96,9 @@ impl From<&report::ShardReport> for Shard {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asked {
     pub(super) root_was_given: bool,
-    /// Whether all of a sealed payload opened with the key, if one was given.
+    /// Tells whether all of a sealed payload opened with the key, if one was given.
     pub(super) opens: Option<bool>,
-    /// Whether the question is if the named shard files are right, not if the payload can be restored.
+    /// True if the question is if the named shard files are right, not if the payload can be restored.
     pub(super) files: bool,
     /// The number of intact shards that each set has to have.
     pub(super) need: Option<u32>,
@@ -126,13 +126,13 @@ pub(super) struct Report {
     recorded_blake3: Option<String>,
     meta_lost: bool,
     sealed: bool,
-    /// Whether the sealed payload is a sidecar.
+    /// True if the sealed payload is a sidecar.
     sealed_sidecar: bool,
-    /// Whether every chunk opened with the key, if one was given.
+    /// Tells whether every chunk opened with the key, if one was given.
     opens: Option<bool>,
     /// The number of shards of which at least a part is here.
     given: usize,
-    /// Whether the question is if the named shard files are right, not if the payload can be restored.
+    /// True if the question is if the named shard files are right, not if the payload can be restored.
     #[serde(skip)]
     files: bool,
     /// The number of intact shards that each set has to have, and whether each set has them.
@@ -294,7 +294,7 @@ impl Report {
         });
     }
 
-    /// Whether the seal can be lost sooner than the payload.
+    /// Tells whether the seal can be lost sooner than the payload.
     fn is_seal_weakest(&self) -> bool {
         let spare = self.least.saturating_sub(self.k as u32);
         self.seal_places.is_some_and(|places| places.saturating_sub(1) < spare)

@@ -156,7 +156,7 @@ fn mutate(arena: &Arena, random: &mut Random) -> String {
     format!("{name} {}", path.strip_prefix(&arena.work).unwrap().display())
 }
 
-/// Whether every protected entry exists, byte for byte. Added entries do not count.
+/// Tells whether every protected entry exists, byte for byte. Added entries do not count.
 fn is_as_before(now: &BTreeMap<PathBuf, What>, before: &BTreeMap<PathBuf, What>) -> bool {
     before.iter().all(|(path, what)| now.get(path) == Some(what))
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Whether processes may be traced here.
+/// Tells whether processes may be traced here.
 fn can_trace() -> bool {
     let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
     let can = traced.is_ok_and(|output| output.status.success());

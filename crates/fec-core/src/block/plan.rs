@@ -114,7 +114,7 @@ impl Plan {
         Some(Plan { code, backend, known, wanted, tables, method: Method::Fft(program) })
     }
 
-    /// Whether this transform is faster than the matrix for the same shards.
+    /// Tells whether this transform is faster than the matrix for the same shards.
     fn pays(&self) -> bool {
         kernel::transform_pays(self.backend, self.operations(), self.known.len() * self.wanted.len())
     }

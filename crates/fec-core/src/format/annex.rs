@@ -35,7 +35,7 @@ impl AnnexHeader {
         2 * HEADER_LEN + self.data_len as usize
     }
 
-    /// Whether these are the bytes of the whole annex.
+    /// Tells whether these are the bytes of the whole annex.
     pub fn opens(&self, annex: &[u8]) -> bool {
         let Some((head, rest)) = annex.split_first_chunk::<HEADER_LEN>() else { return false };
         let Some((data, tail)) = rest.split_last_chunk::<HEADER_LEN>() else { return false };

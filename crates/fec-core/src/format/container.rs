@@ -160,7 +160,7 @@ impl RecordHeader {
         is_zero(padding).then_some(proof)
     }
 
-    /// Whether the checksum of a header with its proof is right.
+    /// Tells whether the checksum of a header with its proof is right.
     pub fn is_sealed(head: &[u8]) -> bool {
         head.len() >= HEADER_LEN && u32_at(head, 8) == checksum(head)
     }

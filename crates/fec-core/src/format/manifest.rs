@@ -48,7 +48,7 @@ pub struct ManifestTarget {
 }
 
 impl ManifestTarget {
-    /// Whether a manifest may name this target: 1 to [`MAX_TEXT`] bytes each, without control characters.
+    /// Tells whether a manifest may name this target: 1 to [`MAX_TEXT`] bytes each, without control characters.
     pub fn is_plain(&self) -> bool {
         is_plain(&self.url) && is_plain(&self.domain)
     }

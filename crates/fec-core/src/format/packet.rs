@@ -104,7 +104,7 @@ impl Parameters {
         usize::from(self.payload) + SYMBOL_OVERHEAD
     }
 
-    /// Whether the numbers fit one another (specification, section 13.1).
+    /// Tells whether the numbers fit one another (specification, section 13.1).
     ///
     /// # Errors
     /// [`PacketError::Invalid`] with the rule that is broken.
@@ -164,7 +164,7 @@ pub enum Body<'a> {
     Mark {
         /// Number of source packets sent so far.
         sent: u64,
-        /// Whether the stream ends here.
+        /// True if the stream ends here.
         end: bool,
     },
 }

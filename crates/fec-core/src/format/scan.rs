@@ -284,8 +284,8 @@ impl Scanner {
         if self.vain > VAIN_FACTOR * end + VAIN_ALLOWANCE { len } else { 8 }
     }
 
-    /// Whether a body before an index header at `position` may be examined. It may not if too much work would be in
-    /// vain.
+    /// Tells whether a body before an index header at `position` may be examined. It may not if too much work would be
+    /// in vain.
     pub fn may_look_before(&self, header: &IndexHeader, position: u64) -> bool {
         let work = INDEX_WORK * header.body_len();
         self.vain + work <= VAIN_FACTOR * (position + HEADER_LEN as u64) + VAIN_ALLOWANCE

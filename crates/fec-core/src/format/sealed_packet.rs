@@ -54,7 +54,7 @@ impl Sealed {
     }
 }
 
-/// Whether `packet` begins like a sealed packet; `Some(false)` is one that is not sealed, `None` no packet.
+/// Tells whether `packet` begins like a sealed packet; `Some(false)` is one that is not sealed, `None` no packet.
 pub fn is_sealed(packet: &[u8]) -> Option<bool> {
     let authentication = packet.get(AUTHENTICATION_AT).filter(|_| packet.starts_with(&MAGIC))?;
     Some(*authentication != 0)

@@ -142,7 +142,7 @@ impl Layout {
     }
 }
 
-/// Whether these are the first bytes of a header, whatever follows.
+/// Tells whether these are the first bytes of a header, whatever follows.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
@@ -153,7 +153,7 @@ pub fn other_version(bytes: &[u8]) -> Option<FormatError> {
     (has_magic(bytes) && bytes.len() > VERSION_AT).then(|| check_start(bytes, &MAGIC).err()).flatten()
 }
 
-/// Whether magic and checksum of a header are right, whatever its fields say: the file is a shard file then
+/// Tells whether magic and checksum of a header are right, whatever its fields say: the file is a shard file then
 /// (specification, section 9.3).
 pub fn header_checks(bytes: &[u8; HEADER_LEN]) -> bool {
     has_magic(bytes) && u32_at(bytes, 8) == checksum(bytes)

@@ -231,7 +231,7 @@ impl<'a> Reading<'a> {
         self.decoder.checked.iter().flatten().count()
     }
 
-    /// Whether shard `index` passed its check.
+    /// Tells whether shard `index` passed its check.
     ///
     /// # Panics
     /// If there is no such shard.

@@ -88,9 +88,9 @@ pub(super) struct SetPass<'a> {
     pub(super) restore: Option<&'a Plan>,
     /// From all originals to recovery shards, if any are wanted.
     pub(super) extend: Option<&'a Plan>,
-    /// Whether known originals are hashed too.
+    /// True if known originals are hashed too.
     pub(super) hash_known: bool,
-    /// Whether there are rows that keep the recovery shards.
+    /// True if there are rows that keep the recovery shards.
     pub(super) keeps_recovery: bool,
     /// The phase that the observer is told for the second plan.
     pub(super) phase: Phase,

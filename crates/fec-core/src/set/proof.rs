@@ -49,7 +49,7 @@ pub fn tree_of_shard(
     is_long.then(|| climb_all(geometry, set, index, leaf(), proof)).flatten().map(|(_, tree)| tree)
 }
 
-/// Whether `body` is shard `index` of set `set` of the group with this geometry and tree of sets.
+/// Tells whether `body` is shard `index` of set `set` of the group with this geometry and tree of sets.
 ///
 /// Cost: as [`tree_of_shard`].
 pub fn shard_is_proved(
@@ -63,7 +63,7 @@ pub fn shard_is_proved(
     tree_of_shard(geometry, set, index, body, proof) == Some(*group_tree)
 }
 
-/// Whether `proof` leads from a leaf to the group's tree, for bytes whose leaf was computed already.
+/// Tells whether `proof` leads from a leaf to the group's tree, for bytes whose leaf was computed already.
 pub fn leaf_is_proved(
     geometry: &GroupGeometry,
     group_tree: &Digest,

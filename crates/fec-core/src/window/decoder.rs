@@ -287,7 +287,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the end was announced, and is believed; packets before it may be missing.
+    /// Tells whether the end was announced, and is believed; packets before it may be missing.
     pub fn is_told_end(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.total().is_some())
     }
@@ -299,9 +299,9 @@ impl Decoder {
         self.stream.as_ref()?.begin
     }
 
-    /// Whether the end was announced, all packets from [`begins_at`](Self::begins_at) to there were given out or named,
-    /// and nothing has contradicted it since. A single mark makes no end as long as packets may follow: it may be
-    /// forged, or stray. Two marks are believed.
+    /// Tells whether the end was announced, all packets from [`begins_at`](Self::begins_at) to there were given out or
+    /// named, and nothing has contradicted it since. A single mark makes no end as long as packets may follow: it may
+    /// be forged, or stray. Two marks are believed.
     pub fn has_ended(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.ended)
     }
@@ -446,8 +446,8 @@ impl Stream {
         (self.told_end, self.ended) = (None, false);
     }
 
-    /// Whether a packet at or after `next` is there. A packet that was given up and rebuilt later was named already, or
-    /// will not be.
+    /// Tells whether a packet at or after `next` is there. A packet that was given up and rebuilt later was named
+    /// already, or will not be.
     fn known(&self, seq: u64) -> bool {
         self.reception.state(seq) != PacketState::Lost
     }

@@ -173,7 +173,7 @@ impl Encoder {
         }
     }
 
-    /// Whether [`flush`](Self::flush) would emit something.
+    /// Tells whether [`flush`](Self::flush) would emit something.
     pub fn is_uncovered(&self) -> bool {
         self.uncovered > 0
     }

@@ -26,7 +26,7 @@ pub struct Limits {
     pub columns: u16,
     /// The order in which payloads are given out.
     pub order: Order,
-    /// Whether packets are named as lost as soon as no repair packet can rebuild them soon: after an outage that the
+    /// True if packets are named as lost as soon as no repair packet can rebuild them soon: after an outage that the
     /// window cannot repair, or after joining a stream. Otherwise the decoder waits for them until they leave the
     /// window. This is for live streams: at the end of a stream a few more repair packets come than expected.
     pub prompt: bool,
@@ -80,7 +80,7 @@ pub enum Event<'a> {
         seq: u64,
         /// Its bytes, valid until the decoder is used again.
         payload: &'a [u8],
-        /// Whether it was lost and rebuilt.
+        /// True if it was lost and rebuilt.
         rebuilt: bool,
     },
     /// Packets that are lost for good. Each is named once.

@@ -29,7 +29,7 @@ pub(super) struct LaneSums {
     records: AlignedBytes,
     /// Places that hold the record of a complete block. Blocks without one have added nothing.
     is_kept: Vec<bool>,
-    /// Whether the newest block has its record: from its first column on, unless that was passed over.
+    /// True if the newest block has its record: from its first column on, unless that was passed over.
     keeps_newest: bool,
     places: u64,
     /// The first column of the oldest block whose record is still there, if it has one: `start`, or one block less.
@@ -81,7 +81,7 @@ impl LaneSums {
         if self.is_full() { self.end } else { self.begun }
     }
 
-    /// Whether the newest block with a record has all its columns.
+    /// Tells whether the newest block with a record has all its columns.
     fn is_full(&self) -> bool {
         self.end == self.begun + self.block
     }
@@ -247,7 +247,7 @@ impl LaneSums {
         self.place_of(column) * self.all
     }
 
-    /// Whether the block that holds a column is complete and has a record.
+    /// Tells whether the block that holds a column is complete and has a record.
     fn keeps(&self, column: u64) -> bool {
         self.is_kept[self.place_of(column)]
     }

@@ -67,7 +67,7 @@ const OVERTAKEN: u64 = 64;
 struct Reach {
     /// Packets of a window, or of a block if blocks are independent.
     unit: u32,
-    /// Whether the window slides. Otherwise a row covers packets of one unit: the newest, or the one before.
+    /// True if the window slides. Otherwise a row covers packets of one unit: the newest, or the one before.
     slides: bool,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Reception {
     pub(super) disbelieved: u64,
     /// Lost packets below this cannot be rebuilt by any row that comes soon.
     pub(super) hopeless: u64,
-    /// Whether more packets were lost than rows can repair, or rows reach back to packets that were never received.
+    /// True if more packets were lost than rows can repair, or rows reach back to packets that were never received.
     is_behind: bool,
     /// The prospect, as far as rows tell it.
     pub(super) prospect: Option<Prospect>,
@@ -221,7 +221,7 @@ impl Reception {
         self.states.first_known(seq..end).unwrap_or(end)
     }
 
-    /// Whether a packet's state is still known.
+    /// Tells whether a packet's state is still known.
     pub(super) fn remembers(&self, seq: u64) -> bool {
         seq < self.end && seq + self.places() >= self.end
     }

@@ -137,7 +137,7 @@ impl RepairRow {
         self.number
     }
 
-    /// Whether this is the row with these numbers.
+    /// Tells whether this is the row with these numbers.
     pub(super) fn is(&self, number: u64, first: u64, count: u32) -> bool {
         (self.number, self.first, self.count) == (number, first, count)
     }

@@ -34,7 +34,7 @@ impl States {
         self.ring[self.place(seq)]
     }
 
-    /// Whether packet `seq` is lost.
+    /// Tells whether packet `seq` is lost.
     pub(super) fn is_lost(&self, seq: u64) -> bool {
         self.get(seq) == PacketState::Lost
     }

@@ -18,7 +18,7 @@ struct PacketColumn {
     seq: u64,
     /// The row that has it as pivot.
     row: Option<usize>,
-    /// Whether it is known by now. If so, no row has a coefficient here.
+    /// True if it is known by now. If so, no row has a coefficient here.
     known: bool,
 }
 

@@ -137,8 +137,8 @@ fn a_stray_end_does_not_take_the_place_of_the_true_one() {
     }
 }
 
-/// Whether a stream is whole whose packets come in this order, and then no more; the number of payloads that came out;
-/// and where it begins.
+/// Tells whether a stream is whole whose packets come in this order, and then no more; the number of payloads that came
+/// out; and where it begins.
 fn said_of<'a>(packets: impl IntoIterator<Item = &'a Vec<u8>>, most: u16) -> (bool, usize, Option<u64>) {
     let packets = packets.into_iter().map(Vec::as_slice);
     let (output, decoder) = receive(packets, Backend::best(), Order::InOrder, most);

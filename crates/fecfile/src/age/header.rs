@@ -111,8 +111,8 @@ impl<'a> Header<'a> {
         Ok(Header { stanzas, authenticated, mac, payload: &file[lines.at..] })
     }
 
-    /// Whether this key made the header, and nobody has changed it since. The comparison takes the same time wherever
-    /// they differ.
+    /// Tells whether this key made the header, and nobody has changed it since. The comparison takes the same time
+    /// wherever they differ.
     pub(super) fn is_of(&self, file_key: &FileKey) -> bool {
         mac_of(file_key, self.authenticated).verify_slice(&self.mac).is_ok()
     }

@@ -24,7 +24,7 @@ impl Passphrase {
         if text.is_empty() { Err(AgeError::EmptyPassphrase) } else { Ok(Passphrase(text)) }
     }
 
-    /// Whether a new payload may be sealed with it.
+    /// Tells whether a new payload may be sealed with it.
     ///
     /// # Errors
     /// [`ShortPassphrase`].

@@ -23,7 +23,7 @@ pub enum Recipient {
 }
 
 impl Recipient {
-    /// Whether files for this recipient are safe from quantum computers.
+    /// Tells whether files for this recipient are safe from quantum computers.
     pub fn is_post_quantum(&self) -> bool {
         matches!(self, Recipient::Hybrid(_))
     }

@@ -39,7 +39,7 @@ impl X25519Recipient {
     }
 }
 
-/// Whether a secret can be sent to this point.
+/// Tells whether a secret can be sent to this point.
 pub(super) fn is_of_high_order(point: &[u8; 32]) -> bool {
     x25519(&Zeroizing::new([1; 32]), point).is_some()
 }

@@ -71,7 +71,7 @@ impl Encoded<'_> {
         self.meta?.name.as_deref()
     }
 
-    /// Whether it is sealed and its seal is lost.
+    /// Tells whether it is sealed and its seal is lost.
     pub fn is_seal_lost(&self) -> bool {
         self.shape().is_sealed() && self.meta.is_none()
     }

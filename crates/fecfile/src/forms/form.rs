@@ -44,9 +44,9 @@ pub(crate) struct Seen {
 pub(crate) struct Candidate {
     /// `None` when its end is unknown.
     pub(crate) root: Option<Digest>,
-    /// Whether it can be restored; `None` if only decoding can tell.
+    /// Tells whether it can be restored; `None` if only decoding can tell.
     pub(crate) is_restorable: Option<bool>,
-    /// Whether any record is there. Only `false` is certain before decoding.
+    /// True if any record is there. Only `false` is certain before decoding.
     pub(crate) has_records: bool,
     /// All its records are in annexes of another object, where they are no damage.
     pub(crate) is_in_annexes: bool,

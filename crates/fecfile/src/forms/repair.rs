@@ -91,7 +91,7 @@ impl SetSource for DecodedSets<'_> {
 /// A file to be rewritten.
 pub(crate) struct NewFile {
     pub(crate) path: PathBuf,
-    /// Whether an existing file may be replaced.
+    /// True if an existing file may be replaced.
     pub(crate) replaces: bool,
     /// The old file, whose annexes are kept.
     pub(crate) old: Option<Arc<dyn ReadAt>>,

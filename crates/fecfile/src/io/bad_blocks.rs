@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Bytes given up together when they cannot be read.
 const BLOCK: u64 = 4096;
 
-/// Whether a read failed because of its place, so that other places may still be readable.
+/// Tells whether a read failed because of its place, so that other places may still be readable.
 pub fn is_bad_place(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EIO)
 }

@@ -84,7 +84,7 @@ impl Base {
         self.open_by_parts(path, flags, mode)
     }
 
-    /// Whether even the base itself cannot be opened by `openat2`: then the call is missing or forbidden.
+    /// Tells whether even the base itself cannot be opened by `openat2`: then the call is missing or forbidden.
     #[cfg(target_os = "linux")]
     fn lacks_openat2(&self) -> bool {
         open_beneath(&self.folder, b".", OFlags::PATH, Mode::empty()).is_err()
@@ -149,7 +149,7 @@ impl Base {
         self.read(path).and_then(|file| file.metadata()).is_ok_and(is_it)
     }
 
-    /// Whether [`Base::write_own`] would be allowed. Nothing is changed.
+    /// Tells whether [`Base::write_own`] would be allowed. Nothing is changed.
     ///
     /// # Errors
     /// As [`Base::read`], except for missing permission.

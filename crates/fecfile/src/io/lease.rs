@@ -79,7 +79,7 @@ impl Lease {
     }
 }
 
-/// Whether a file is open for writing elsewhere, as far as the system tells.
+/// Tells whether a file is open for writing elsewhere, as far as the system tells.
 pub(crate) fn is_open_for_writing(file: &File) -> bool {
     match Writers::of(file) {
         Writers::None(_) => {
@@ -132,7 +132,7 @@ mod calls {
         call(file, libc::F_SETLEASE, libc::F_RDLCK).map(|_| ())
     }
 
-    /// Whether a writer waits for the lease, or the system took it.
+    /// Tells whether a writer waits for the lease, or the system took it.
     pub(super) fn is_wanted(file: &File) -> bool {
         call(file, libc::F_GETLEASE, 0).is_ok_and(|kind| kind != libc::F_RDLCK)
     }
@@ -142,8 +142,8 @@ mod calls {
         let _ = call(file, libc::F_SETLEASE, libc::F_UNLCK);
     }
 
-    /// Whether a file is on a local file system. Network file systems refuse leases for other reasons with the same
-    /// error.
+    /// Tells whether a file is on a local file system. Network file systems refuse leases for other reasons with the
+    /// same error.
     pub(super) fn is_local(file: &File) -> bool {
         const NFS: u64 = 0x6969;
         const CIFS: u64 = 0xff53_4d42;

@@ -50,8 +50,8 @@ impl Calls for System {
     }
 }
 
-/// Whether an error may mean that the file system lacks a call, or lacks it for this type of file. File systems differ
-/// in this error.
+/// Tells whether an error may mean that the file system lacks a call, or lacks it for this type of file. File systems
+/// differ in this error.
 pub fn is_lacking(error: Errno) -> bool {
     [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP].contains(&error)
 }

@@ -60,7 +60,7 @@ impl Policy {
     }
 }
 
-/// Whether `path` is an existing device, FIFO or socket. Such outputs are written from front to back.
+/// Tells whether `path` is an existing device, FIFO or socket. Such outputs are written from front to back.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| {
         let t = m.file_type();
@@ -96,7 +96,7 @@ pub fn check_folder(path: &Path) -> Result<()> {
     fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io("create", path, e))
 }
 
-/// Whether two paths name the same place, as far as their folders exist.
+/// Tells whether two paths name the same place, as far as their folders exist.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
@@ -115,8 +115,8 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file system of this many blocks has less free space than `bytes`. A file system that reports no blocks
-/// does not count them.
+/// Tells whether a file system of this many blocks has less free space than `bytes`. A file system that reports no
+/// blocks does not count them.
 fn lacks_room(blocks: u64, free: u64, bytes: u64) -> bool {
     blocks > 0 && free < bytes
 }
@@ -456,7 +456,7 @@ fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
     )
 }
 
-/// Whether `path` is a file that starts like a shard file.
+/// Tells whether `path` is a file that starts like a shard file.
 ///
 /// # Errors
 /// When the file is missing, or cannot be read.

@@ -59,7 +59,7 @@ fn wrong_with(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Whether a user is the same as this process's, or root, who may do anything anyway.
+/// Tells whether a user is the same as this process's, or root, who may do anything anyway.
 fn is_mine(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }

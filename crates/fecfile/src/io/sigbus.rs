@@ -160,7 +160,7 @@ fn take_default_course() {
     unsafe { libc::sigaction(libc::SIGBUS, &default, std::ptr::null_mut()) };
 }
 
-/// Whether a signal was ignored at the start of this process (nohup, a shell's background job).
+/// Tells whether a signal was ignored at the start of this process (nohup, a shell's background job).
 pub fn is_ignored(signal: libc::c_int) -> bool {
     // SAFETY: an all-zero sigaction is a valid value of the C struct.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };

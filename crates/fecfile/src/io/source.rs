@@ -74,7 +74,7 @@ impl SourceFile {
         self.mode
     }
 
-    /// Whether the file was open for writing elsewhere when it was opened here, as far as the system tells.
+    /// Tells whether the file was open for writing elsewhere when it was opened here, as far as the system tells.
     pub fn is_open_elsewhere(&self) -> bool {
         matches!(self.writers, Writers::Some)
     }

@@ -246,12 +246,12 @@ fn bytes_of(path: &Path) -> u64 {
     len(path) + inside(path).map(|path| len(&path)).sum::<u64>()
 }
 
-/// Whether a folder has only files with names of shard files.
+/// Tells whether a folder has only files with names of shard files.
 fn is_shards_only(folder: &Path) -> bool {
     inside(folder).all(|path| path.as_os_str().as_bytes().ends_with(b".shard") && is_file(&path))
 }
 
-/// Whether a file, or a folder and all its files, was not written to for this time.
+/// Tells whether a file, or a folder and all its files, was not written to for this time.
 fn is_untouched(path: &Path, time: Duration) -> bool {
     let is_old = |path: &Path| {
         let written = fs::symlink_metadata(path).and_then(|meta| meta.modified());
@@ -260,12 +260,12 @@ fn is_untouched(path: &Path, time: Duration) -> bool {
     is_old(path) && inside(path).all(|path| is_old(&path))
 }
 
-/// Whether a name is that of a temporary file or folder.
+/// Tells whether a name is that of a temporary file or folder.
 pub fn is_temporary(name: &[u8]) -> bool {
     parts_of(name).is_some()
 }
 
-/// Whether a name is that of a temporary file or folder of a process that is gone. False for a process of another
+/// Tells whether a name is that of a temporary file or folder of a process that is gone. False for a process of another
 /// machine or container, about which nothing is known.
 pub fn is_of_the_dead(name: &[u8]) -> bool {
     parts_of(name).is_some_and(|(pid, number)| {
@@ -275,7 +275,7 @@ pub fn is_of_the_dead(name: &[u8]) -> bool {
     })
 }
 
-/// Whether a process is gone, or has ended without being reaped by its parent, as is common in containers.
+/// Tells whether a process is gone, or has ended without being reaped by its parent, as is common in containers.
 fn is_gone(pid: Pid) -> bool {
     let has_ended = || {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;

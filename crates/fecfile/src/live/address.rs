@@ -15,12 +15,12 @@ pub struct Address {
 }
 
 impl Address {
-    /// Whether `path` names a place on the network.
+    /// Tells whether `path` names a place on the network.
     pub fn is_one(path: &Path) -> bool {
         path.as_os_str().as_encoded_bytes().starts_with(b"udp://")
     }
 
-    /// Whether `path` names a place on the network that packets cannot be sent to, such as tcp:// or srt://.
+    /// Tells whether `path` names a place on the network that packets cannot be sent to, such as tcp:// or srt://.
     pub fn is_other(path: &Path) -> bool {
         let Some((scheme, _)) = path.to_str().and_then(|text| text.split_once("://")) else { return false };
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

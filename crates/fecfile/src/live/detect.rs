@@ -45,7 +45,7 @@ fn beginning(mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::R
     }
 }
 
-/// Whether an object is a stream. An object that cannot be read at this place is none.
+/// Tells whether an object is a stream. An object that cannot be read at this place is none.
 ///
 /// # Errors
 /// Those of the object.

@@ -58,7 +58,7 @@ impl Follow {
         self.ended.push_back(id.to_le_bytes());
     }
 
-    /// Whether a packet belongs to a stream that is over.
+    /// Tells whether a packet belongs to a stream that is over.
     pub(super) fn is_of_ended(&self, id: [u8; 8]) -> bool {
         self.ended.contains(&id)
     }

@@ -104,7 +104,7 @@ pub(super) struct Deframer {
     delimiter: Finder<'static>,
     /// The frame that is still incomplete.
     partial: Vec<u8>,
-    /// Whether the partial frame is too long to be one: bytes up to the next delimiter are dropped.
+    /// True if the partial frame is too long to be one: bytes up to the next delimiter are dropped.
     overlong: bool,
     packet: Vec<u8>,
     /// Pieces between delimiters that are no frames.

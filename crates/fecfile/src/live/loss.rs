@@ -182,7 +182,7 @@ enum State {
 }
 
 impl LossModel {
-    /// Whether the next packet is lost.
+    /// Tells whether the next packet is lost.
     pub fn next_is_lost(&mut self) -> bool {
         match &mut self.state {
             State::Random(p) => self.random.chance(*p),

@@ -30,7 +30,7 @@ impl<'a> Output<'a> {
         Output::new(Writing::File(file))
     }
 
-    /// Whether the output is a file that appears under its name at the end.
+    /// Tells whether the output is a file that appears under its name at the end.
     pub fn is_file(&self) -> bool {
         matches!(self.to, Writing::File(_))
     }

@@ -70,7 +70,7 @@ struct WorstWindow {
     /// Missing packets and all packets, in parts of a window; the last one grows.
     parts: VecDeque<(u64, u64)>,
     missing: u64,
-    /// Whether any packet was lost in it.
+    /// Most packets missing in any window so far.
     worst: u64,
 }
 

@@ -77,7 +77,7 @@ pub struct ReceiveOptions {
     pub idle: Option<Duration>,
     /// Time for the first packet, after which receiving ends; `None` to wait for ever.
     pub wait: Option<Duration>,
-    /// Whether the next stream of the network is received once a stream is over, because it has ended, is silent, or
+    /// True if the next stream of the network is received once a stream is over, because it has ended, is silent, or
     /// another takes its place. Only [`wait`](Self::wait) and the watcher then end it.
     pub follow: bool,
     /// Interval of [`ReceptionWatcher::so_far`]; `None` for never.
@@ -124,7 +124,7 @@ pub trait ReceptionWatcher {
     /// Tells that a stream is over, and that the next one is waited for.
     fn over(&mut self, _received: &Received) {}
 
-    /// Whether receiving must end as if the stream had ended.
+    /// Tells whether receiving must end as if the stream had ended.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -201,7 +201,7 @@ struct Session<'a> {
     output: Output<'a>,
     received: Received,
     deadlines: Deadlines,
-    /// Whether the clock gives up the packets that are lost now.
+    /// True if the clock gives up the packets that are lost now.
     is_overdue: bool,
     started: Instant,
     /// Time at which the packets came that are taken now.

@@ -33,7 +33,7 @@ impl Refusals {
 pub struct Received {
     /// The parameters that the packets name; `None` before the first packet.
     pub parameters: Option<Parameters>,
-    /// Whether the sender has announced the end, and everything before it was delivered or listed as lost.
+    /// True if the sender has announced the end, and everything before it was delivered or listed as lost.
     pub ended: bool,
     /// The packet from which on the stream is received; earlier packets are unknown, and belong to no gap. `None` if no
     /// packet tells.
@@ -56,7 +56,7 @@ pub struct Received {
     pub damaged: u64,
     /// Packets of other streams.
     pub foreign: u64,
-    /// Whether packets of other streams count as a loss. On a network anybody may send. In a file or pipe every packet
+    /// True if packets of other streams count as a loss. On a network anybody may send. In a file or pipe every packet
     /// was meant for its reader, unless the reader asked for a single stream.
     pub foreign_is_loss: bool,
     /// Packets of this stream with other parameters.
@@ -101,7 +101,7 @@ impl Received {
         Received { foreign_is_loss, quality: Quality::new(deadline), ..Received::default() }
     }
 
-    /// Whether every sent packet was delivered, and no packet contradicts another.
+    /// Tells whether every sent packet was delivered, and no packet contradicts another.
     pub fn is_whole(&self) -> bool {
         let from_start = self.joined_at == Some(0);
         let is_agreed = self.statistics.conflicts == 0 && self.mismatched == 0;

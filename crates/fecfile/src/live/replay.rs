@@ -24,7 +24,7 @@ fn place(counter: u64) -> (usize, u64) {
 }
 
 impl Replays {
-    /// Whether a packet with this counter came before, or is so old that this cannot be told.
+    /// Tells whether a packet with this counter came before, or is so old that this cannot be told.
     pub(super) fn is_known(&self, counter: u64) -> bool {
         let (word, bit) = place(counter);
         let back = self.newest.and_then(|newest| newest.checked_sub(counter));

@@ -175,7 +175,7 @@ fn decrypt(key: &AeadKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOp
     key.open(&sealed.nonce(), &sealed.head, &mut bytes[HEAD..]).map(|_| ()).map_err(|_| NotOpened::Forged)
 }
 
-/// Whether an authentic packet was sealed recently, as far as clocks tell.
+/// Tells whether an authentic packet was sealed recently, as far as clocks tell.
 fn is_fresh(sealed: &Sealed, max_age: Option<u32>, now: u32) -> Result<(), NotOpened> {
     let age = now.wrapping_sub(sealed.time) as i32;
     match max_age {

@@ -155,7 +155,7 @@ pub struct Sent {
     pub impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     pub unsent: u64,
-    /// Whether sending was stopped before the input had ended.
+    /// True if sending was stopped before the input had ended.
     pub stopped: bool,
     /// The network's replies to the packets.
     pub replies: Replies,

@@ -80,8 +80,8 @@ impl Deadlines {
     }
 }
 
-/// Whether a source has been silent for so long that the stream has ended. Silence needs a listener: a process that was
-/// stopped, or had no turn, has heard nothing, and packets from meanwhile wait in its socket.
+/// Tells whether a source has been silent for so long that the stream has ended. Silence needs a listener: a process
+/// that was stopped, or had no turn, has heard nothing, and packets from meanwhile wait in its socket.
 #[derive(Debug)]
 pub(super) struct Silence {
     idle: Option<Duration>,
@@ -183,12 +183,12 @@ impl Silence {
         self.idle.into_iter().chain(most).min().map(|idle| last + idle)
     }
 
-    /// Whether no packet came up to the end of the stream's deadline.
+    /// Tells whether no packet came up to the end of the stream's deadline.
     pub(super) fn is_over(&mut self, end: End, now: Instant) -> bool {
         self.deadline(end).is_some_and(|deadline| self.is_past(deadline, now))
     }
 
-    /// Whether `deadline` is past, and no packet came up to it.
+    /// Tells whether `deadline` is past, and no packet came up to it.
     pub(super) fn is_past(&mut self, deadline: Instant, now: Instant) -> bool {
         if now < deadline {
             return false;
@@ -217,7 +217,7 @@ impl Every {
         self.next
     }
 
-    /// Whether it is due now. A program that was stopped for a while does not make up for all missed events.
+    /// Tells whether it is due now. A program that was stopped for a while does not make up for all missed events.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.next.is_some_and(|at| now >= at);
         if is_due {

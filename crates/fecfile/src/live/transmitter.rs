@@ -20,8 +20,8 @@ const GRACE: Duration = Duration::from_millis(50);
 
 /// Receives events while a stream is sent.
 pub trait SendWatcher {
-    /// Whether sending must end: data that was read is sent, as far as the pace does not delay it, and then the end. It
-    /// is called between chunks, and while the pace waits.
+    /// Tells whether sending must end: data that was read is sent, as far as the pace does not delay it, and then the
+    /// end. It is called between chunks, and while the pace waits.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -50,14 +50,14 @@ pub(super) struct Transmitter<'a> {
     pace: Option<Pace>,
     link: Link<'a>,
     watcher: &'a mut dyn SendWatcher,
-    /// Whether the watcher knows that packets are not received.
+    /// True if the watcher knows that packets are not received.
     is_told: bool,
     /// Time at which a pause of the pace ended because sending must end.
     hurried_since: Option<Instant>,
     sent: SentPackets,
     /// The first failure; nothing is sent after it.
     failed: Option<Error>,
-    /// Whether a packet was sent since the last flush.
+    /// True if a packet was sent since the last flush.
     busy: bool,
     /// Time of the last packet, noted at the flush after it.
     last_sent: Instant,
@@ -90,7 +90,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Whether sending must end.
+    /// Tells whether sending must end.
     pub(super) fn is_stopped(&self) -> bool {
         self.watcher.is_stopped()
     }
@@ -104,12 +104,12 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Whether sending must end, and the pace had to wait: there is no time for all that was read.
+    /// Tells whether sending must end, and the pace had to wait: there is no time for all that was read.
     pub(super) fn is_cut_short(&self) -> bool {
         self.hurried_since.is_some()
     }
 
-    /// Whether there is time for the end alone.
+    /// Tells whether there is time for the end alone.
     fn is_hurried(&self) -> bool {
         self.hurried_since.is_some_and(|since| since.elapsed() >= GRACE)
     }
@@ -248,7 +248,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Whether packets go over a network, where every one of them may be lost.
+    /// Tells whether packets go over a network, where every one of them may be lost.
     pub(super) fn is_network(&self) -> bool {
         matches!(self.link, Link::Udp(_))
     }

@@ -93,7 +93,7 @@ pub struct PacketSender {
     longest: usize,
     /// Waiting packets, grouped by length, as the kernel wants them.
     waiting: Vec<Run>,
-    /// Whether segmentation offload may be used.
+    /// True if segmentation offload may be used.
     offload: bool,
     any_sent: bool,
     /// Packets that the system did not take because the network was down.
@@ -362,7 +362,7 @@ pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
     }
 }
 
-/// Whether a system does not know an option of sockets.
+/// Tells whether a system does not know an option of sockets.
 fn is_unknown_option(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
 }

@@ -27,7 +27,7 @@ const BATCH: u64 = 32;
 pub(crate) struct Extent {
     /// Its bytes, as far as they are known.
     pub(crate) sealed_len: u64,
-    /// Whether more followed and is lost: the last available byte is not the payload's end.
+    /// True if more followed and is lost: the last available byte is not the payload's end.
     pub(crate) is_cut: bool,
 }
 
@@ -315,7 +315,7 @@ pub(crate) struct Opening {
     number: u64,
     /// Bytes that are not opened yet: less than a chunk, or a chunk that may be the last.
     held: Zeroizing<Vec<u8>>,
-    /// Whether chunks that are not authentic become zeros.
+    /// True if chunks that are not authentic become zeros.
     gaps: bool,
     /// Bytes of plaintext written.
     plain_len: u64,

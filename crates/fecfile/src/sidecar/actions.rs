@@ -17,7 +17,7 @@ pub(super) enum Action {
     Mend,
     /// The entry is made anew.
     Make {
-        /// Whether it replaces something that exists.
+        /// True if it replaces something that exists.
         replace: bool,
     },
 }

@@ -194,7 +194,7 @@ struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    /// Whether each piece of a span is either as the list has it or right.
+    /// Tells whether each piece of a span is either as the list has it or right.
     fn is_borne_out(&self, span: &Span, right: &[u8]) -> bool {
         let Some(claim) = self.claims.get(&span.entry) else { return false };
         let mut now = vec![0; right.len()];
@@ -231,8 +231,8 @@ impl Sink for Compare<'_> {
 }
 
 impl Journal {
-    /// Whether an interrupted repair has half mended a file that nobody has written to since [`Begun::bear_out`] saw
-    /// it.
+    /// Tells whether an interrupted repair has half mended a file that nobody has written to since [`Begun::bear_out`]
+    /// saw it.
     ///
     /// # Errors
     /// Those of the file.
@@ -249,14 +249,14 @@ impl Journal {
         }
     }
 
-    /// Whether a half-mended file still looks as [`Begun::bear_out`] saw it.
+    /// Tells whether a half-mended file still looks as [`Begun::bear_out`] saw it.
     pub(super) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
         self.own.get(&entry).is_some_and(|look| *look == look_of(stat))
     }
 
-    /// Whether an interrupted repair made a folder or a symbolic link, which may not have its time and permissions yet.
-    /// The entry must have changed after the list. A folder must have its recorded permissions, or those it was made
-    /// with.
+    /// Tells whether an interrupted repair made a folder or a symbolic link, which may not have its time and
+    /// permissions yet. The entry must have changed after the list. A folder must have its recorded permissions, or
+    /// those it was made with.
     pub(super) fn has_made(&self, entry: usize, sidecar: &Sidecar, base: &Base) -> bool {
         let Ok(stat) = base.stat(&sidecar.catalog.entries[entry].path) else { return false };
         let umask = umask();

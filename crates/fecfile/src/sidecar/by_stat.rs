@@ -10,8 +10,8 @@ use rustix::fs::FileType;
 use std::io;
 
 impl Sidecar {
-    /// Whether a file with other bytes, but its recorded size and time, may have been edited as far as the proof goes.
-    /// Without any proof the record is believed.
+    /// Tells whether a file with other bytes, but its recorded size and time, may have been edited as far as the proof
+    /// goes. Without any proof the record is believed.
     fn may_be_edit(&self, stat: &rustix::fs::Stat) -> bool {
         // The integer types differ between systems.
         #[allow(clippy::unnecessary_cast)]
@@ -89,7 +89,7 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
     }
 }
 
-/// Whether a stat matches the record: a regular file with the recorded time, size and owner's right to execute.
+/// Tells whether a stat matches the record: a regular file with the recorded time, size and owner's right to execute.
 fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat) -> bool {
     // The integer types differ between systems.
     #[allow(clippy::unnecessary_cast)]
@@ -100,7 +100,7 @@ fn looks_as_recorded(file: &FileEntry, recorded: &Stat, stat: &rustix::fs::Stat)
         && (stat.st_mode & 0o100 != 0) == file.is_executable
 }
 
-/// Whether the path of a file, or of a hard link to one, still has the recorded look.
+/// Tells whether the path of a file, or of a hard link to one, still has the recorded look.
 pub(super) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
     let entries = &sidecar.catalog.entries;
     let of = match entries[nth].kind {

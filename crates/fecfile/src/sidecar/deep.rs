@@ -79,7 +79,7 @@ impl Deep<'_> {
     }
 }
 
-/// Whether an entry is one of `files`, which are in order.
+/// Tells whether an entry is one of `files`, which are in order.
 fn sums_of(files: &[usize], entry: u32) -> bool {
     files.binary_search(&(entry as usize)).is_ok()
 }

@@ -52,7 +52,7 @@ impl Cause {
         }
     }
 
-    /// Whether the reader lacks permission, which tells nothing of the content.
+    /// Tells whether the reader lacks permission, which tells nothing of the content.
     pub fn is_denied(self) -> bool {
         [libc::EACCES, libc::EPERM].contains(&self.0)
     }
@@ -89,12 +89,12 @@ pub struct EntryReport {
     pub cause: Option<Cause>,
     /// The path, relative to the base, that the entry was moved to.
     pub moved_to: Option<Box<[u8]>>,
-    /// Whether all bytes are right and in place, whatever else is wrong with the entry.
+    /// True if all bytes are right and in place, whatever else is wrong with the entry.
     pub(super) is_right: bool,
 }
 
 impl EntryReport {
-    /// Whether the reader lacks permission, so that damage is unknown.
+    /// Tells whether the reader lacks permission, so that damage is unknown.
     pub fn is_denied(&self) -> bool {
         self.state == State::Unreadable && self.cause.is_some_and(Cause::is_denied)
     }
@@ -146,7 +146,7 @@ pub struct Examined {
     pub margin: Margin,
     /// Damage of the sidecar beside lost recovery shards and pieces.
     pub sidecar_damage: Vec<String>,
-    /// Whether the container of a sealed sidecar is damaged, as far as it was examined.
+    /// True if the container of a sealed sidecar is damaged, as far as it was examined.
     pub container_damaged: bool,
     /// Positions of files that are missing or damaged.
     pub(super) erased: Bits,
@@ -159,12 +159,12 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// Whether everything is unchanged, the sidecar too.
+    /// Tells whether everything is unchanged, the sidecar too.
     pub fn is_intact(&self) -> bool {
         self.entries.is_empty() && self.sidecar_is_intact()
     }
 
-    /// Whether the sidecar itself is unchanged.
+    /// Tells whether the sidecar itself is unchanged.
     pub fn sidecar_is_intact(&self) -> bool {
         self.recovery_damaged == 0
             && self.recovery_displaced == 0
@@ -172,13 +172,13 @@ impl Examined {
             && !self.container_damaged
     }
 
-    /// Whether all bytes of an entry are right and in place, whatever else is wrong with it.
+    /// Tells whether all bytes of an entry are right and in place, whatever else is wrong with it.
     pub(super) fn has_all_bytes(&self, nth: usize) -> bool {
         let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
         at.map_or(true, |at| self.entries[at].is_right)
     }
 
-    /// Whether all losses can be computed from the rest.
+    /// Tells whether all losses can be computed from the rest.
     pub fn is_mendable(&self) -> bool {
         self.margin.lost_sets == 0
     }

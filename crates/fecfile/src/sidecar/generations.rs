@@ -45,7 +45,7 @@ pub(super) struct Seen {
     pub(super) of: Generation,
     /// Offset of the first piece.
     pub(super) first: u64,
-    /// Whether all pieces are intact.
+    /// True if all pieces are intact.
     pub(super) is_whole: bool,
     /// The root, or the rule that the metadata breaks.
     pub(super) root: std::result::Result<Digest, FormatError>,
@@ -144,7 +144,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether an encoding is one that the caller asks for.
+    /// Tells whether an encoding is one that the caller asks for.
     pub(super) fn is(&self, seen: &Seen) -> bool {
         let is_root = self.root.is_none_or(|root| seen.root() == Some(root));
         is_root && (self.metadata.is_empty() || self.metadata.contains(&seen.of.root))

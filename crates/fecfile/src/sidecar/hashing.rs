@@ -53,7 +53,7 @@ impl FileTree {
     }
 }
 
-/// Whether a file has the size and the digest of its entry.
+/// Tells whether a file has the size and the digest of its entry.
 pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bool> {
     if file.metadata()?.len() != of.size {
         return Ok(false);

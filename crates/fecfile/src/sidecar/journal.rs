@@ -244,7 +244,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Whether something changed after the list did.
+    /// Tells whether something changed after the list did.
     pub(super) fn is_older_than(&self, stat: &Stat) -> bool {
         self.changed.is_some_and(|written| changed(stat) > written)
     }
@@ -265,7 +265,7 @@ impl Journal {
         }
     }
 
-    /// Whether a repair with the root of this sidecar was interrupted.
+    /// Tells whether a repair with the root of this sidecar was interrupted.
     pub(super) fn is_there(&self) -> bool {
         self.of.as_ref().is_some_and(|root| self.root == *root)
     }

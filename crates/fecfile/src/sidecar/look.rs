@@ -34,7 +34,7 @@ struct Pending {
     /// The value of each chunk.
     values: Vec<Option<Digest>>,
     report: FileReport,
-    /// Whether the last chunk was examined.
+    /// True if the last chunk was examined.
     has_end: bool,
 }
 
@@ -123,7 +123,8 @@ impl Files<'_> {
         survey
     }
 
-    /// Whether the fault of an entry is damage: the entry cannot be read, or nobody is known to have written to it.
+    /// Tells whether the fault of an entry is damage: the entry cannot be read, or nobody is known to have written to
+    /// it.
     pub(super) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
         match survey.state(nth) {
             State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
@@ -467,7 +468,7 @@ impl Files<'_> {
         reports.sort_by_key(|(nth, _)| *nth);
     }
 
-    /// Whether a position has its digest.
+    /// Tells whether a position has its digest.
     fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
         let read = reader.fill(at, position, |_, e| Err(e));
         read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)

@@ -32,14 +32,14 @@ pub(super) struct Job {
 pub(super) struct FileReport {
     /// Damaged whole blocks, by number in the file.
     pub(super) bad: Vec<Range<u64>>,
-    /// Whether the tail behind the whole blocks must be checked by its position.
+    /// True if the tail behind the whole blocks must be checked by its position.
     pub(super) is_tail_unknown: bool,
     pub(super) cause: Option<Cause>,
     /// The length of the file compared with its recorded one.
     pub(super) len: Len,
-    /// Whether only some chunks were examined.
+    /// True if only some chunks were examined.
     pub(super) is_part: bool,
-    /// Whether the bytes up to the recorded length have the file's digest; `None` if it was not computed.
+    /// Tells whether the bytes up to the recorded length have the file's digest; `None` if it was not computed.
     pub(super) is_right: Option<bool>,
 }
 
@@ -53,22 +53,23 @@ pub(super) enum Len {
 }
 
 impl FileReport {
-    /// Whether the reader lacks permission.
+    /// Tells whether the reader lacks permission.
     pub(super) fn is_denied(&self) -> bool {
         self.cause.is_some_and(Cause::is_denied)
     }
 
-    /// Whether none of the blocks is damaged.
+    /// Tells whether none of the blocks is damaged.
     pub(super) fn is_clean(&self) -> bool {
         self.bad.is_empty() && !self.is_tail_unknown && self.cause.is_none()
     }
 
-    /// Whether the file is right, and the sidecar agrees with itself about it.
+    /// Tells whether the file is right, and the sidecar agrees with itself about it.
     pub(super) fn is_whole(&self) -> bool {
         self.is_right == Some(true) && self.len == Len::Same && self.bad.is_empty()
     }
 
-    /// Whether the findings contradict each other: all blocks have their digests but the file does not, or the reverse.
+    /// Tells whether the findings contradict each other: all blocks have their digests but the file does not, or the
+    /// reverse.
     pub(super) fn contradicts(&self) -> bool {
         match self.is_right {
             Some(false) => self.is_clean() && self.len != Len::Fewer,

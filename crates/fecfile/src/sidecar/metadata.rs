@@ -122,7 +122,7 @@ impl std::fmt::Debug for Sidecar {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newer {
     pub(super) generation: u64,
-    /// Whether it was never written whole, so that it never protected anything.
+    /// True if it was never written whole, so that it never protected anything.
     pub(super) is_unfinished: bool,
 }
 
@@ -244,7 +244,7 @@ impl Sidecar {
         Ok((Sidecar { proof, ..sidecar }, signed))
     }
 
-    /// Whether the file at `path` is a container that a sidecar is sealed in.
+    /// Tells whether the file at `path` is a container that a sidecar is sealed in.
     ///
     /// # Errors
     /// Those of the file.
@@ -378,7 +378,7 @@ impl Sidecar {
         }
     }
 
-    /// Whether a file starts as a sidecar does.
+    /// Tells whether a file starts as a sidecar does.
     ///
     /// # Errors
     /// Those of the file.
@@ -422,7 +422,7 @@ impl Sidecar {
         self.proof
     }
 
-    /// Whether the sidecar is sealed.
+    /// Tells whether the sidecar is sealed.
     pub fn was_sealed(&self) -> bool {
         self.sealed.is_some()
     }
@@ -560,8 +560,8 @@ impl Sidecar {
         Ok(all)
     }
 
-    /// Whether coding its metadata once more, and that of the earlier generations, gives the written pieces. A piece
-    /// that was not needed may hold something else.
+    /// Tells whether coding its metadata once more, and that of the earlier generations, gives the written pieces. A
+    /// piece that was not needed may hold something else.
     ///
     /// # Errors
     /// Those of the file.

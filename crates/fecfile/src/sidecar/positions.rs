@@ -19,7 +19,7 @@ pub(super) struct Span {
     /// The number of the entry.
     pub(super) entry: u32,
     pub(super) offset: u64,
-    /// Whether the span is packed: the tail behind the whole blocks of its file.
+    /// True if the span is packed: the tail behind the whole blocks of its file.
     pub(super) is_packed: bool,
 }
 

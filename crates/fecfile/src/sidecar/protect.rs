@@ -51,9 +51,9 @@ pub struct Protect<'a> {
     pub redundancy: Option<Redundancy>,
     /// Patterns of excluded paths, relative to the base, or of names.
     pub exclude: &'a [String],
-    /// Whether file systems that are mounted below are left out.
+    /// True if file systems that are mounted below are left out.
     pub one_file_system: bool,
-    /// Whether SHA-256 of each file is recorded too, which reads the files once more.
+    /// True if SHA-256 of each file is recorded too, which reads the files once more.
     pub sha256: bool,
     /// The conditions for making the sidecar.
     pub policy: Policy,
@@ -73,7 +73,7 @@ pub struct Protected {
     pub metadata: Option<Digest>,
     /// The folder that names are relative to.
     pub base: PathBuf,
-    /// Whether that is the folder of the sidecar.
+    /// True if that is the folder of the sidecar.
     pub is_beside: bool,
     /// Regular files.
     pub files: u64,
@@ -306,7 +306,7 @@ pub(super) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<(
     Ok(())
 }
 
-/// Whether a path is that of a temporary file of fec beside the sidecar.
+/// Tells whether a path is that of a temporary file of fec beside the sidecar.
 fn is_temporary(place: &Path, home: &Path) -> bool {
     let name = place.file_name().map_or(&[][..], |name| name.as_bytes());
     place.parent() == home.parent() && name.starts_with(b".fec-") && name.ends_with(b".tmp")

@@ -116,7 +116,7 @@ pub(super) fn stored(meta: &Metadata) -> u64 {
     }
 }
 
-/// Whether the metadata of a generation takes more than `most` bytes.
+/// Tells whether the metadata of a generation takes more than `most` bytes.
 fn shape_is_beyond(of: &Generation, most: u64) -> bool {
     of.geometry.shape().capacity() > most
 }
@@ -149,8 +149,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a generation with too few pieces was never written whole. Its area must lie in the file. From the first
-    /// missing piece on there must be no pieces, though that piece may have been begun. All recovery shards must exist.
+    /// Tells whether a generation with too few pieces was never written whole. Its area must lie in the file. From the
+    /// first missing piece on there must be no pieces, though that piece may have been begun. All recovery shards must
+    /// exist.
     pub(super) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
         let Some(area) = area_of(of) else { return false };
         let block = u64::from(of.layout.block);
@@ -327,7 +328,7 @@ impl<'a> Reader<'a> {
         Ok(seen)
     }
 
-    /// Whether `bytes` more may be hashed: the limit is four times the file, plus a gigabyte (section 9.1).
+    /// Tells whether `bytes` more may be hashed: the limit is four times the file, plus a gigabyte (section 9.1).
     fn may_hash(&self, bytes: u64) -> bool {
         self.work.set(self.work.get().saturating_add(bytes));
         self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)

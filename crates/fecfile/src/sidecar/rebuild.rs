@@ -41,11 +41,11 @@ pub(super) struct Rebuild<'a> {
 
 /// The shards to compute.
 pub(super) struct Wants<'a> {
-    /// Whether a lost position is wanted.
+    /// Tells whether a lost position is wanted.
     pub(super) position: &'a dyn Fn(u64) -> bool,
-    /// Whether lost recovery shards are wanted.
+    /// True if lost recovery shards are wanted.
     pub(super) recovery: bool,
-    /// Whether every set that can mend anything is computed in full, only to compare it with its digests.
+    /// True if every set that can mend anything is computed in full, only to compare it with its digests.
     pub(super) check: bool,
 }
 
@@ -303,7 +303,7 @@ impl Rebuild<'_> {
         (lost, known)
     }
 
-    /// Whether bytes have the digest of their position. A position that was lost for good has no digest.
+    /// Tells whether bytes have the digest of their position. A position that was lost for good has no digest.
     fn is_right(&self, position: u64, bytes: &[u8]) -> bool {
         let expected = self.sidecar.digest_of(position);
         expected == LOST || expected == self.digest(position, bytes)
@@ -348,8 +348,8 @@ impl Rebuild<'_> {
         Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))
     }
 
-    /// Whether the file behind a span has the digest of its entry: the entry's own file, or the source that all of it
-    /// stands in.
+    /// Tells whether the file behind a span has the digest of its entry: the entry's own file, or the source that all
+    /// of it stands in.
     fn is_right_file(&self, span: &Span) -> bool {
         let entry = &self.sidecar.catalog.entries[span.entry as usize];
         let moved = &self.examined.moved;

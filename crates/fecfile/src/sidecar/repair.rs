@@ -37,17 +37,17 @@ use std::path::{Path, PathBuf};
 /// Options of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct Mend<'a> {
-    /// Whether files that somebody changed are reverted too.
+    /// True if files that somebody changed are reverted too.
     pub revert: bool,
-    /// Whether a repair goes ahead even if not everything can be mended.
+    /// True if a repair goes ahead even if not everything can be mended.
     pub partial: bool,
     /// The folder that all recorded files are written to. Nothing else is changed then.
     pub out: Option<&'a Path>,
     /// A new tar archive that keeps everything that is written over.
     pub undo: Option<&'a Path>,
-    /// Whether nothing is written at all.
+    /// True if nothing is written at all.
     pub dry_run: bool,
-    /// Whether everything is on the disk before the repair ends.
+    /// True if everything is on the disk before the repair ends.
     pub sync: bool,
 }
 
@@ -63,11 +63,11 @@ pub struct Mended {
     pub left: Vec<usize>,
     /// Entries that could not be mended.
     pub failed: Vec<usize>,
-    /// Whether the caller lacks permission to read or write some of them.
+    /// True if the caller lacks permission to read or write some of them.
     pub is_denied: bool,
     /// Entries, or parts of them, that the target cannot hold.
     pub left_out: Vec<LeftOut>,
-    /// Whether the sidecar was mended, or would be.
+    /// True if the sidecar was mended, or would be.
     pub sidecar: bool,
     /// Why a damaged sidecar was left alone.
     pub sidecar_left: Option<Error>,
@@ -308,8 +308,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     Err(Error::at("repair", target.place(path).as_path(), kind))
 }
 
-/// Whether the sidecar is why these files could not be mended. They are examined anew, since the repair has written to
-/// them. A file that the system does not give back whole says nothing of the sidecar.
+/// Tells whether the sidecar is why these files could not be mended. They are examined anew, since the repair has
+/// written to them. A file that the system does not give back whole says nothing of the sidecar.
 fn contradiction_of(
     sidecar: &Sidecar,
     base: &Base,
@@ -358,7 +358,7 @@ struct Copy<'a> {
     /// A mark in the folder until all is written, so that an interrupted repair can go on.
     mark: PathBuf,
     text: String,
-    /// Whether an interrupted repair of this sidecar wrote into the folder.
+    /// True if an interrupted repair of this sidecar wrote into the folder.
     is_begun: bool,
 }
 
@@ -394,7 +394,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Whether a file of one's own holds this text and nothing else.
+/// Tells whether a file of one's own holds this text and nothing else.
 fn holds(path: &Path, text: &str) -> bool {
     let Ok(Stands::Own(file, _)) = look(path) else { return false };
     let mut found = Vec::new();
@@ -520,12 +520,12 @@ fn made_in_steps(sidecar: &Sidecar, actions: &[Action]) -> HashSet<usize> {
     made.map(|(nth, _)| nth).collect()
 }
 
-/// Whether a path lies in a folder.
+/// Tells whether a path lies in a folder.
 fn is_in(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// Whether a file has, or may have, other names, in which case it is not written to.
+/// Tells whether a file has, or may have, other names, in which case it is not written to.
 fn has_other_names(base: &Base, path: &[u8]) -> bool {
     base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
 }

@@ -164,7 +164,7 @@ impl SealedBytes {
         Ok(!self.archive.repair(how, &context.silent())?.files.is_empty())
     }
 
-    /// Whether every byte of the container is as it was written.
+    /// Tells whether every byte of the container is as it was written.
     pub(super) fn is_intact(&self, context: &Context<'_>) -> Result<bool> {
         Ok(self.archive.verify(false, &context.silent())?.is_intact())
     }
@@ -201,8 +201,8 @@ impl ReadAt for SealedBytes {
     }
 }
 
-/// Whether a file is a container that a sidecar is sealed in. Its front tells that; if the front is damaged, the rest
-/// of the container does.
+/// Tells whether a file is a container that a sidecar is sealed in. Its front tells that; if the front is damaged, the
+/// rest of the container does.
 pub(super) fn is_one(path: &Path) -> Result<bool> {
     let fail = |e| Error::io("read", path, e);
     let Some(file) = open_regular(path).map_err(fail)? else { return Ok(false) };

@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     pub(super) entry: usize,
     /// Numbers of blocks, ascending.
     pub(super) blocks: Vec<Range<u64>>,
-    /// Whether the path of the file is empty.
+    /// True if the path of the file is empty.
     pub(super) is_missing: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Whether `bytes` more of other files may be read, since other files may be of any size.
+    /// Tells whether `bytes` more of other files may be read, since other files may be of any size.
     fn may_read(&mut self, bytes: u64) -> bool {
         let left = self.budget.checked_sub(bytes);
         self.budget = left.unwrap_or(self.budget);

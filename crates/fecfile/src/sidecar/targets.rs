@@ -76,9 +76,9 @@ fn most_open() -> usize {
 
 /// The way that files are written.
 pub(super) struct Writing {
-    /// Whether everything is on the disk before the repair ends.
+    /// True if everything is on the disk before the repair ends.
     pub(super) sync: bool,
-    /// Whether the target folder holds only files of an earlier repair.
+    /// True if the target folder holds only files of an earlier repair.
     pub(super) is_copy: bool,
     /// For each entry, whether it takes computed bytes. Files whose own bytes are all right keep them.
     pub(super) wants: Vec<bool>,
@@ -325,7 +325,7 @@ impl<'a> Targets<'a> {
         Ok(Some(look))
     }
 
-    /// Whether the path of an entry is empty, or holds the same as when it was examined.
+    /// Tells whether the path of an entry is empty, or holds the same as when it was examined.
     fn may_replace(&self, entry: u32) -> io::Result<bool> {
         if self.how.is_copy {
             return Ok(true);
@@ -608,7 +608,7 @@ impl<'a> Targets<'a> {
         Ok(true)
     }
 
-    /// Whether a link was made. A link that the target cannot hold is left out.
+    /// Tells whether a link was made. A link that the target cannot hold is left out.
     fn is_held(&mut self, entry: usize, made: Result<()>) -> Result<bool> {
         let Err(error) = made else { return Ok(true) };
         match is_of_kind(&self.sidecar.catalog.entries[entry].kind, &error) {
@@ -734,7 +734,7 @@ fn sync_new(room: &Base) -> io::Result<()> {
     }
 }
 
-/// Whether an error concerns a single entry: something is in its way, or something that it needs is missing.
+/// Tells whether an error concerns a single entry: something is in its way, or something that it needs is missing.
 fn is_in_the_way(error: &Error) -> bool {
     const OF_ONE: [i32; 8] = [
         libc::ENOENT,

@@ -22,7 +22,7 @@ pub(super) struct Selection<'a> {
     pub(super) paths: &'a [PathBuf],
     /// Patterns of excluded paths, relative to the base, or of names.
     pub(super) exclude: &'a [String],
-    /// Whether file systems that are mounted below are left out.
+    /// True if file systems that are mounted below are left out.
     pub(super) one_file_system: bool,
 }
 

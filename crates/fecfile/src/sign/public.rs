@@ -76,17 +76,17 @@ impl Signer {
         self.id
     }
 
-    /// Whether the key's owner made a signature over any message, with its trusted comment.
+    /// Tells whether the key's owner made a signature over any message, with its trusted comment.
     pub(super) fn made(&self, signature: &Signature) -> bool {
         signature.id() == self.id && self.verifies(&signature.vouched_for(), &signature.global)
     }
 
-    /// Whether a signature, with its trusted comment, is of this key and over `root`.
+    /// Tells whether a signature, with its trusted comment, is of this key and over `root`.
     pub fn has_signed(&self, root: &Digest, signature: &Signature) -> bool {
         self.made(signature) && self.signs(root, signature)
     }
 
-    /// Whether a signature, known to come from the key's owner, is over `root`.
+    /// Tells whether a signature, known to come from the key's owner, is over `root`.
     pub(super) fn signs(&self, root: &Digest, signature: &Signature) -> bool {
         self.verifies(&hashed(root), &signature.signed)
     }

@@ -181,7 +181,7 @@ impl StoredKey {
         Ok(stored)
     }
 
-    /// Whether the key needs a passphrase.
+    /// Tells whether the key needs a passphrase.
     pub fn is_encrypted(&self) -> bool {
         self.0[2..4] == SCRYPT
     }

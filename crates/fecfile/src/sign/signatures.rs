@@ -51,7 +51,7 @@ impl Signatures {
         self.list.iter().map(Signature::id).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether the list holds exactly these bytes.
+    /// Tells whether the list holds exactly these bytes.
     pub(crate) fn has(&self, signature: &Signature) -> bool {
         self.list.contains(signature)
     }

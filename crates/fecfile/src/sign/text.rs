@@ -11,7 +11,7 @@ const UNTRUSTED: &str = "untrusted comment: ";
 /// The first words of the third line of a signature.
 const TRUSTED: &str = "trusted comment: ";
 
-/// Whether a line has no characters that would affect a terminal or other lines.
+/// Tells whether a line has no characters that would affect a terminal or other lines.
 fn is_plain(line: &str) -> bool {
     line.chars().all(|c| c == '\t' || !c.is_control())
 }
@@ -26,7 +26,7 @@ pub(super) fn lines<const N: usize>(text: &str) -> Option<[&str; N]> {
     lines.next().is_none().then_some(out)
 }
 
-/// Whether a line is the untrusted comment.
+/// Tells whether a line is the untrusted comment.
 pub(super) fn is_untrusted(line: &str) -> bool {
     line.starts_with(UNTRUSTED)
 }

@@ -61,7 +61,7 @@ impl Cancel {
         Cancel { flags: self.flags.iter().cloned().chain([Arc::default()]).collect() }
     }
 
-    /// Whether it was stopped or the process is about to end.
+    /// Tells whether it was stopped or the process is about to end.
     pub fn is_cancelled(&self) -> bool {
         self.flags.iter().any(|flag| flag.load(Ordering::Relaxed)) || crate::interrupt::interrupted()
     }

@@ -47,17 +47,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether another attempt may succeed.
+    /// Tells whether another attempt may succeed.
     pub fn is_worth_retrying(&self) -> bool {
         matches!(self, StoreError::Unavailable(_) | StoreError::Silent(_) | StoreError::WrongRange(_))
     }
 
-    /// Whether the object may still exist, because the place did not deny it.
+    /// Tells whether the object may still exist, because the place did not deny it.
     pub fn leaves_open(&self) -> bool {
         !matches!(self, StoreError::NotFound | StoreError::Cancelled)
     }
 
-    /// Whether the error concerns the whole place, not a single object or the caller.
+    /// Tells whether the error concerns the whole place, not a single object or the caller.
     pub fn is_of_place(&self) -> bool {
         matches!(
             self,

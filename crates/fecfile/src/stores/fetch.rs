@@ -173,7 +173,7 @@ impl<'a> Fetch<'a> {
         failures.chain(liars).collect()
     }
 
-    /// Whether places that did not answer may have more shards.
+    /// Tells whether places that did not answer may have more shards.
     pub(super) fn is_cut_off(&self) -> bool {
         self.failures.values().any(StoreError::leaves_open) || !self.unsure.is_empty()
     }
@@ -197,7 +197,7 @@ impl<'a> Fetch<'a> {
         all.into_iter().for_each(|index| self.is_damaged(index));
     }
 
-    /// Whether a damaged shard came, whose intact records may be of use.
+    /// Tells whether a damaged shard came, whose intact records may be of use.
     pub(super) fn has_damaged(&self) -> bool {
         self.is_damaged
     }
@@ -276,14 +276,14 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Whether the shards here may suffice together with intact records of damaged ones.
+    /// Tells whether the shards here may suffice together with intact records of damaged ones.
     fn may_do(&self, wanted: usize) -> bool {
         let damaged =
             self.objects.iter().filter(|(_, object)| object.damaged > 0).map(|((index, _), _)| *index);
         self.is_damaged && self.came.keys().copied().chain(damaged).collect::<BTreeSet<_>>().len() >= wanted
     }
 
-    /// Whether an object may be fetched now: its shard is neither here nor under way.
+    /// Tells whether an object may be fetched now: its shard is neither here nor under way.
     pub(super) fn is_open(&self, key: Key, running: &Running) -> bool {
         !self.came.contains_key(&key.0)
             && !running.active.keys().any(|(index, _)| *index == key.0)

@@ -269,7 +269,7 @@ pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cance
     located
 }
 
-/// Whether a place that gives no list answers at all.
+/// Tells whether a place that gives no list answers at all.
 fn answers(places: &Places, place: usize, root: &Digest, cancel: &Cancel) -> bool {
     let head = places.get(place).store.head(&keys::shard(root, 0), &places.call(cancel));
     head.map_or_else(|error| !error.is_worth_retrying() && error != StoreError::Cancelled, |_| true)

@@ -148,7 +148,7 @@ impl Fetch<'_> {
         running.active.iter().filter(|(_, active)| is_late(active)).map(|(key, _)| *key).collect()
     }
 
-    /// Whether all transfers under way are late.
+    /// Tells whether all transfers under way are late.
     pub(super) fn are_late(&self, running: &Running) -> bool {
         let after = self.late_after();
         let is_late =

@@ -35,7 +35,7 @@ fn index_of(name: &str) -> Option<u32> {
     is_plain.then(|| index.parse::<u8>().ok()).flatten().map(u32::from)
 }
 
-/// Whether a key may be that of a shard file or manifest, under any root.
+/// Tells whether a key may be that of a shard file or manifest, under any root.
 pub(super) fn is_ours(key: &str) -> bool {
     let Some((root, name)) = key.split_once('/') else { return false };
     let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

@@ -169,7 +169,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether places were asked and some of them not waited for.
+    /// Tells whether places were asked and some of them not waited for.
     fn is_cut(&self) -> bool {
         self.is_asked && !self.is_complete
     }
@@ -239,12 +239,12 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// Whether a place is not asked any more.
+    /// Tells whether a place is not asked any more.
     fn is_left(&self, place: usize) -> bool {
         self.is_hasty.load(Relaxed) && lock(&self.crawling).contains(&place)
     }
 
-    /// Whether a request that is `time` old and has brought `came` bytes is as good as lost.
+    /// Tells whether a request that is `time` old and has brought `came` bytes is as good as lost.
     fn crawls(&self, time: Duration, came: u64) -> bool {
         let all = self.layout.shard_len + self.layout.proof_len;
         self.is_hasty.load(Relaxed)
@@ -262,7 +262,7 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// Whether asking the places would tell anything new.
+    /// Tells whether asking the places would tell anything new.
     fn lacks(&self, known: &Known) -> bool {
         !known.is_asked || known.is_cut() && !self.is_hasty.load(Relaxed)
     }

@@ -77,7 +77,7 @@ impl Places {
         self.places.len()
     }
 
-    /// Whether there are no places.
+    /// Tells whether there are no places.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -159,7 +159,7 @@ impl Place {
         }
     }
 
-    /// Whether it failed too often in a row.
+    /// Tells whether it failed too often in a row.
     pub fn is_given_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= GIVEN_UP
     }
@@ -192,7 +192,7 @@ impl Place {
         self.has_lied.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it ever gave a wrong object.
+    /// Tells whether it ever gave a wrong object.
     pub(super) fn has_lied(&self) -> bool {
         self.has_lied.load(Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ pub(super) fn put(
     Err(StoreError::Failed("another object stands there, and comes back when it is removed".into()))
 }
 
-/// Whether an object has the expected size and first bytes. The rest is not read: a deep verify does that.
+/// Tells whether an object has the expected size and first bytes. The rest is not read: a deep verify does that.
 pub(super) fn is_ours(
     places: &Places,
     place: usize,

@@ -56,7 +56,7 @@ pub struct SendOptions {
     pub spool: Option<PathBuf>,
     /// Number of concurrent uploads.
     pub uploads: usize,
-    /// Whether a domain may hold more shards than may be lost.
+    /// True if a domain may hold more shards than may be lost.
     pub crowded: bool,
     /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
     /// for those who may read the payload ([`Policy::made_of`]).

@@ -131,8 +131,8 @@ impl<'a> Stored<'a> {
         opener.map_err(|e| Error::new("open", e))
     }
 
-    /// Whether a restore without a key yields ciphertext. For the root of a single segment of a sealed payload there
-    /// may be no key at all: the seal is in the manifest of the whole.
+    /// Tells whether a restore without a key yields ciphertext. For the root of a single segment of a sealed payload
+    /// there may be no key at all: the seal is in the manifest of the whole.
     pub fn is_sealed(&self) -> bool {
         self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed())
     }

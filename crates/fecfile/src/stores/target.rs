@@ -102,7 +102,7 @@ impl Target {
         }
     }
 
-    /// Whether its domain is not the default one.
+    /// Tells whether its domain is not the default one.
     pub fn has_domain(&self) -> bool {
         self.domain != self.name()
     }
@@ -125,7 +125,7 @@ impl Target {
         }
     }
 
-    /// Whether the place is only for reading.
+    /// Tells whether the place is only for reading.
     pub fn is_read_only(&self) -> bool {
         self.scheme == Scheme::Http
     }

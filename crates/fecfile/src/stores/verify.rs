@@ -36,7 +36,7 @@ pub struct StoredVerified {
     pub lack_manifest: Vec<usize>,
     /// The root is a segment's, and there is no manifest.
     pub is_bare: bool,
-    /// Whether every byte was read, or only sizes and first bytes.
+    /// True if every byte was read; otherwise only sizes and first bytes were.
     pub deep: bool,
     /// Bytes fetched.
     pub fetched_bytes: u64,

@@ -122,7 +122,7 @@ fn cells(lab: &Lab, row: &Row, measured: &Measured, first: f64) -> Vec<(&'static
 /// A chunk that is sealed or opened again and again in place.
 pub(super) struct ChunkWork {
     cipher: Cipher,
-    /// Whether each call makes a new key.
+    /// True if each call makes a new key.
     fresh: bool,
     secret: [u8; KEY],
     key: AeadKey,

@@ -52,7 +52,7 @@ pub struct FileEntry {
     pub blake3: Digest,
     /// The digest that `sha256sum` prints, if it was asked for.
     pub sha256: Option<Box<Digest>>,
-    /// Whether the owner may execute the file.
+    /// True if the owner may execute the file.
     pub is_executable: bool,
     /// The positions of the whole blocks, in order.
     pub runs: Vec<Run>,
@@ -72,7 +72,7 @@ pub struct Run {
 /// Bytes of a file for each anchor, unless a block has more.
 pub const ANCHOR_EVERY: u64 = 1 << 16;
 
-/// Whether the whole block at this offset of a file has an anchor.
+/// Tells whether the whole block at this offset of a file has an anchor.
 pub fn has_anchor(offset: u64) -> bool {
     offset.is_multiple_of(ANCHOR_EVERY)
 }
@@ -198,7 +198,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
     Ok(entries)
 }
 
-/// Whether version 1 has this kind, with these flags.
+/// Tells whether version 1 has this kind, with these flags.
 fn is_known(kind: u8) -> bool {
     match kind & KIND_MASK {
         0 => kind & !(FLAG_EXECUTABLE | FLAG_SHA256) == 0,

@@ -114,7 +114,7 @@ impl Generation {
         Generation { geometry, root, layout }
     }
 
-    /// Whether X leads to E.
+    /// Tells whether X leads to E.
     pub fn is_proved_by(&self, tree: &Digest) -> bool {
         Generation::new(self.geometry, self.layout, tree).root == self.root
     }

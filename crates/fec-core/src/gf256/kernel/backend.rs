@@ -67,7 +67,7 @@ pub(crate) fn run(
     unsafe { (backend.kernel.run)(matrix, sets) }
 }
 
-/// Whether a program with these operations is faster than a matrix with so many multiplications.
+/// Tells whether a program with these operations is faster than a matrix with so many multiplications.
 pub(crate) fn transform_pays(backend: Backend, operations: Operations, multiplications: usize) -> bool {
     let (multiplication, addition) = backend.kernel.program_costs;
     let program = operations.multiplications * multiplication + operations.additions * addition;

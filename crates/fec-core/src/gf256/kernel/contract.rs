@@ -20,7 +20,7 @@ pub(super) struct Kernel {
     pub(super) max_outputs: usize,
     /// Bytes of the packed table of one coefficient.
     pub(super) table_len: usize,
-    /// Whether a pass of a program goes over its tile twice, two layers at a time.
+    /// True if a pass of a program goes over its tile twice, two layers at a time.
     pub(super) two_layers: bool,
     /// Cost of a multiplication and of an addition of a program, loads and stores included, in tenths of a
     /// multiplication of a matrix with its addition. Measured.

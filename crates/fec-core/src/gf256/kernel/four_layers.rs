@@ -6,7 +6,7 @@ macro_rules! four_layers {
     (#[$features:meta]) => {
         use super::runner::line_at_mut;
 
-        /// Whether a pass goes over its tile twice.
+        /// True if a pass goes over its tile twice.
         const TWO_LAYERS: bool = false;
 
         #[inline(never)]

@@ -50,7 +50,7 @@ pub(super) struct RowMoves {
     pub(super) sources_ahead: Option<usize>,
     /// Bytes by which outputs are prefetched ahead, if they are.
     pub(super) outputs_ahead: Option<usize>,
-    /// Whether outputs are stored past the caches.
+    /// True if outputs are stored past the caches.
     pub(super) stream: bool,
 }
 

@@ -18,7 +18,7 @@ macro_rules! passes {
 
         type Table = [u8; $table_len];
 
-        /// Whether each length of a tail has code of its own.
+        /// True if each length of a tail has code of its own.
         const TAILS: bool = $tails;
 
         /// Vectors that are summed at once.

@@ -67,9 +67,9 @@ pub(super) struct Tile<'a> {
     pub(super) columns: usize,
     /// The line of each column of this tile, and one to be prefetched.
     pub(super) places: &'a [Step],
-    /// Whether outputs are stored past the caches.
+    /// True if outputs are stored past the caches.
     pub(super) stream: bool,
-    /// Whether lines of outputs are prefetched too.
+    /// True if lines of outputs are prefetched too.
     pub(super) prefetch_outputs: bool,
 }
 

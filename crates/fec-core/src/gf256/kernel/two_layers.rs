@@ -13,7 +13,7 @@ macro_rules! two_layers {
         use super::runner::Stretch;
         use super::two_layers::{Four, four_of, four_of_mut, four_rows};
 
-        /// Whether a pass goes over its tile twice.
+        /// True if a pass goes over its tile twice.
         const TWO_LAYERS: bool = true;
 
         /// Parts of a line.

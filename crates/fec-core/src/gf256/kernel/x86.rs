@@ -50,7 +50,7 @@ pub(super) struct Identity {
     vendor: [u8; 12],
     family: u32,
     model: u32,
-    /// Whether it has matrix registers (AMX).
+    /// True if it has matrix registers (AMX).
     tiles: bool,
 }
 

@@ -56,7 +56,7 @@ impl Owed {
         }
     }
 
-    /// Whether a row over payloads of up to `longest` bytes is owed.
+    /// Tells whether a row over payloads of up to `longest` bytes is owed.
     pub(super) fn is_due(&self, longest: usize) -> bool {
         self.packets >= self.source() && self.bytes.is_none_or(|bytes| bytes >= self.cost(longest))
     }

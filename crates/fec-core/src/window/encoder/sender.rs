@@ -50,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// Whether the payload may be sent.
+    /// Tells whether the payload may be sent.
     pub(super) fn admit(&self, payload: &[u8]) -> Result<(), PushError> {
         if payload.len() > self.store.full_payload() {
             return Err(PushError::TooLong { len: payload.len(), most: self.parameters.payload });

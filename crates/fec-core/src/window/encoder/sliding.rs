@@ -24,7 +24,7 @@ pub(super) struct SlidingRows {
     longest: LongestPayload,
     /// The first packet that the receiver may still need.
     needed: u64,
-    /// Whether complete groups are mixed in their places, so that a tap is a sum of three packets.
+    /// True if complete groups are mixed in their places, so that a tap is a sum of three packets.
     mixes: bool,
     /// The row that is expected next, or the last one if nothing is expected yet.
     row: RepairRow,

@@ -102,7 +102,7 @@ struct IndexedGroups {
 pub(crate) struct Chain {
     pub root: Option<Digest>,
     pub geometry: Option<FileGeometry>,
-    /// Whether every set of every group has k intact shards, the end is known, and so is the meta of a sealed payload.
+    /// True if every set of every group has k intact shards, the end is known, and so is the meta of a sealed payload.
     pub is_restorable: bool,
     /// All its records are in annexes, so they do not count as damage of the object in front of the annexes.
     pub is_in_annexes: bool,
@@ -125,7 +125,7 @@ struct Link {
     /// Tally of the first known group of its chain, and the number of groups from there up to this one.
     first: usize,
     count: usize,
-    /// Whether that is group 0 and all groups up to this one can be restored.
+    /// True if that is group 0 and all groups up to this one can be restored.
     is_whole: bool,
     /// Some record up to this group is outside of annexes.
     stands_by_itself: bool,
@@ -298,7 +298,7 @@ impl Census {
         Ok(())
     }
 
-    /// Whether a position is inside the last annex. Records in annexes count, and are no damage.
+    /// Tells whether a position is inside the last annex. Records in annexes count, and are no damage.
     fn is_in_annex(&self, at: u64) -> bool {
         self.last_annex.1.contains(&at)
     }
@@ -509,13 +509,13 @@ impl Census {
         (0..n).map(|index| tallies.iter().map(|tally| tally.records_of(index)).sum()).collect()
     }
 
-    /// Whether a copy of the chain's index was found.
+    /// Tells whether a copy of the chain's index was found.
     pub(crate) fn has_index(&self, chain: &Chain) -> bool {
         matches!(chain.members, Members::Listed(_))
     }
 
-    /// Whether all parts of a chain with an index are at the places where they were written: the meta, the records, and
-    /// the index three times.
+    /// Tells whether all parts of a chain with an index are at the places where they were written: the meta, the
+    /// records, and the index three times.
     pub(crate) fn is_in_order(&self, chain: &Chain, links: &Links) -> bool {
         let Members::Listed(nth) = chain.members else { return false };
         let header = &self.indexes[nth].index.header;
@@ -576,7 +576,7 @@ impl Census {
         if is_empty { Some(&NO_META) } else { found }
     }
 
-    /// Whether any record is left of a chain.
+    /// Tells whether any record is left of a chain.
     pub(crate) fn has_records(&self, chain: &Chain) -> bool {
         match chain.members {
             Members::Listed(nth) => self.indexes[nth].tallies.iter().any(Option::is_some),
@@ -608,7 +608,7 @@ impl Census {
 static NO_META: Meta =
     Meta { name: None, sha256: None, blake3: None, annexes: None, seal: None, others: Vec::new() };
 
-/// Whether a group with `geometry` can follow one with `before`.
+/// Tells whether a group with `geometry` can follow one with `before`.
 pub(crate) fn may_follow(before: &GroupGeometry, geometry: &GroupGeometry) -> bool {
     let (shape, its) = (before.shape(), geometry.shape());
     if before.is_last() || u64::from(before.number()) + 1 != u64::from(geometry.number()) {

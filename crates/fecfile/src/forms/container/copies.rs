@@ -60,7 +60,7 @@ impl Copies {
         (index + 1) * self.count / self.n * self.len
     }
 
-    /// Whether a copy is directly in front of the first record of a shard.
+    /// Tells whether a copy is directly in front of the first record of a shard.
     pub(crate) fn is_before(&self, index: u64) -> bool {
         self.shift(index) > index.checked_sub(1).map_or(0, |before| self.shift(before))
     }
@@ -74,7 +74,7 @@ impl Copies {
     }
 }
 
-/// Whether this meta holds the seal of the payload.
+/// Tells whether this meta holds the seal of the payload.
 pub(crate) fn holds_seal(shape: &Shape, meta: &Meta) -> bool {
     shape.is_sealed() && meta.seal.is_some()
 }

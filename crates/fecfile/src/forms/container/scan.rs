@@ -59,7 +59,7 @@ pub(crate) enum ScanEvent<'w> {
 pub(crate) enum Taken {
     Yes,
     No {
-        /// Whether a body in front of it was looked at.
+        /// True if a body in front of it was looked at.
         looked_before: bool,
     },
 }

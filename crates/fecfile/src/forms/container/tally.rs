@@ -113,12 +113,12 @@ impl Tally {
         (nth < run.count).then(|| run.offset + nth * self.id.record_len())
     }
 
-    /// Whether all records were found in order from `at` on, with `copies` between them.
+    /// Tells whether all records were found in order from `at` on, with `copies` between them.
     pub(crate) fn is_whole_at(&self, at: u64, copies: Copies) -> bool {
         self.whole_runs(at, copies).all(|(start, run)| self.runs.before(start) == Some((start, run)))
     }
 
-    /// Whether two consecutive runs are as far apart as if `copies` were between them.
+    /// Tells whether two consecutive runs are as far apart as if `copies` were between them.
     pub(crate) fn leaves_room_for(&self, copies: Copies) -> bool {
         let (sets, len) = (self.sets(), self.id.record_len());
         let mut runs: Vec<(u64, RecordRun)> = self.runs.iter().collect();

@@ -86,7 +86,7 @@ impl<'a> IndexCheck<'a> {
         IndexCheck { index, files: files.collect(), intact_sets: 0, sets }
     }
 
-    /// Whether any file may have any of these sets.
+    /// Tells whether any file may have any of these sets.
     fn has_any(&self, sets: &Range<u32>) -> bool {
         self.files.iter().any(|file| file.has_any(sets))
     }
@@ -288,7 +288,7 @@ impl<'a> FileCheck<'a> {
         meter.add(sets.len() as u64 * self.layout.shard_len);
     }
 
-    /// Whether a proof of any of these sets may be there.
+    /// Tells whether a proof of any of these sets may be there.
     fn has_any(&self, sets: &Range<u32>) -> bool {
         self.present.iter().any(|present| present.start < sets.end && sets.start < present.end)
     }

@@ -47,7 +47,7 @@ impl ShardFile {
         file
     }
 
-    /// Whether these bytes are all in a hole, and therefore zeros.
+    /// Tells whether these bytes are all in a hole, and therefore zeros.
     pub(super) fn is_hole(&self, at: i128, len: u64) -> bool {
         let Some(stored) = &self.stored else { return false };
         let inside = at >= 0 && at + i128::from(len) <= i128::from(self.len);
@@ -240,8 +240,8 @@ fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Op
     Ok(None)
 }
 
-/// Whether at least one shard is inside the file if its layout starts at `base`. A header that claims more must not
-/// decide how much memory is taken.
+/// Tells whether at least one shard is inside the file if its layout starts at `base`. A header that claims more must
+/// not decide how much memory is taken.
 fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
     let body = base + i128::from(layout.body);
     let last = body + i128::from(layout.body_len - layout.shard_len);
@@ -351,7 +351,7 @@ impl ShardSet {
         }
     }
 
-    /// Whether any file claims any shard.
+    /// Tells whether any file claims any shard.
     fn has_files(&self) -> bool {
         self.members.iter().any(|members| !members.is_empty())
     }
@@ -363,7 +363,7 @@ impl ShardSet {
         (is_sealed && has_seal).then_some(self.with_meta.len() as u32)
     }
 
-    /// Whether the payload is sealed and its seal is lost.
+    /// Tells whether the payload is sealed and its seal is lost.
     pub(super) fn is_seal_lost(&self) -> bool {
         self.seal_places() == Some(0)
     }
@@ -374,14 +374,14 @@ impl ShardSet {
         self.zeros.get_or_init(|| shape.hash.digest(&vec![0; shape.shard_len]))
     }
 
-    /// Whether any of these proofs proves a shard of zeros.
+    /// Tells whether any of these proofs proves a shard of zeros.
     fn zeros_are_proved(&self, set: u32, index: u32, proofs: &[Vec<u8>]) -> bool {
         let Encoding { geometry, tree, .. } = &self.encoding;
         let leaf = geometry.shape().hash.leaf(self.zeros(), set, index);
         proofs.iter().any(|proof| leaf_is_proved(geometry, tree, set, index, &leaf, proof))
     }
 
-    /// Whether fewer than k shards have a file.
+    /// Tells whether fewer than k shards have a file.
     pub(super) fn has_too_few_files(&self) -> bool {
         let there = self.members.iter().filter(|members| !members.is_empty()).count();
         there < self.encoding.geometry.shape().code.k()

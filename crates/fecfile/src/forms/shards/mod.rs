@@ -77,7 +77,7 @@ impl Form for ShardFiles {
 /// Shard files of any number of roots.
 struct FoundShards {
     sets: Vec<ShardSet>,
-    /// Whether each can be restored; known only if a single file was given without a root.
+    /// Tells whether each can be restored; known only if a single file was given without a root.
     is_restorable: Option<Vec<bool>>,
     /// A single file was given with its root, so the report is about this file alone.
     is_one_shard: bool,

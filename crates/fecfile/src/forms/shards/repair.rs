@@ -69,12 +69,13 @@ pub(super) fn repair(
     Ok(paths)
 }
 
-/// Whether a file is there that may not be read.
+/// Tells whether a file is there that may not be read.
 fn is_denied(path: &Path) -> bool {
     open_file(path).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Whether a header at either end of a file says that it was this shard, although too little is left to count as one.
+/// Tells whether a header at either end of a file says that it was this shard, although too little is left to count as
+/// one.
 fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     let Ok(Some(file)) = open_file(path) else { return false };
     let tail = file.size().unwrap_or(0).saturating_sub(HEADER_LEN as u64);
@@ -85,7 +86,7 @@ fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     })
 }
 
-/// Whether a file is there that contains only zeros, as after a crash.
+/// Tells whether a file is there that contains only zeros, as after a crash.
 fn holds_nothing(path: &Path) -> bool {
     const PIECE: usize = 64 << 10;
     let Ok(Some(file)) = open_file(path) else { return false };

@@ -45,7 +45,7 @@ pub struct Scrubbed {
     pub oldest: Option<Duration>,
     /// Files found damaged when they were last examined, before this run.
     pub damaged_before: u64,
-    /// Whether the sidecar was found damaged when it was last examined, before this run.
+    /// True if the sidecar was found damaged when it was last examined, before this run.
     pub sidecar_was_damaged: bool,
 }
 
@@ -158,7 +158,7 @@ pub fn scrub(
     Ok((examined, done))
 }
 
-/// Whether a file or the sidecar has to be examined.
+/// Tells whether a file or the sidecar has to be examined.
 fn is_due(known: &Known, how: &Scrub<'_>, now: u64) -> bool {
     let age = Duration::from_secs(now.saturating_sub(known.time));
     let is_old = how.older_than.is_none_or(|older| age >= older);
@@ -175,7 +175,7 @@ struct Run<'a> {
     done: Scrubbed,
     /// Files whose last chunk was examined, and that may be damaged. The end of the run decides.
     ended: Vec<usize>,
-    /// Whether the last recovery shard was examined.
+    /// True if the last recovery shard was examined.
     has_ended_sidecar: bool,
     now: u64,
     until: Option<Instant>,

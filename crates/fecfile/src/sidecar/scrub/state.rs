@@ -66,7 +66,7 @@ impl Known {
         }
     }
 
-    /// Whether damage was found that no later pass has seen mended.
+    /// Tells whether damage was found that no later pass has seen mended.
     pub(super) fn is_damaged(&self) -> bool {
         self.finding != Finding::Ok
     }

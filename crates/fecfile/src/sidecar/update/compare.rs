@@ -127,7 +127,7 @@ impl Compare<'_> {
         }
     }
 
-    /// Whether an entry has the time of an old one.
+    /// Tells whether an entry has the time of an old one.
     fn has_its_time(&self, nth: usize, of: u32) -> bool {
         let (now, then) = (self.tree.stats[nth], self.old.stats.entries[of as usize]);
         (now.seconds, now.nanos) == (then.seconds, then.nanos)
@@ -266,7 +266,7 @@ impl Compare<'_> {
         Ok(())
     }
 
-    /// Whether blocks from all of a file are those of an old one.
+    /// Tells whether blocks from all of a file are those of an old one.
     fn has_blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<bool> {
         Ok(self.blocks_of(file, of)? == SAMPLES)
     }
@@ -305,7 +305,7 @@ impl Compare<'_> {
         })
     }
 
-    /// Whether any sampled block of an entry is that of an old file; false if the entry cannot be read.
+    /// Tells whether any sampled block of an entry is that of an old file; false if the entry cannot be read.
     fn shares_blocks(&self, nth: usize, of: u32) -> bool {
         let of = self.old_file(of);
         let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;

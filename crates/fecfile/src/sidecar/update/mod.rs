@@ -49,7 +49,7 @@ pub struct Updated {
     pub sidecar: Protected,
     /// The generation of the sidecar.
     pub generation: u64,
-    /// Whether the sidecar was written to; otherwise nothing had changed.
+    /// True if the sidecar was written to; otherwise nothing had changed.
     pub written: bool,
     /// Why the sidecar was made anew, if it was.
     pub anew: Option<Anew>,
@@ -439,8 +439,8 @@ impl Update<'_> {
         }
     }
 
-    /// Whether all entries and their permissions are unchanged, and the times of all but folders. If only the root is
-    /// proved, the times of folders count too, since the next signature binds them.
+    /// Tells whether all entries and their permissions are unchanged, and the times of all but folders. If only the
+    /// root is proved, the times of folders count too, since the next signature binds them.
     fn is_same(&self, entries: &[Entry], way: &[u8]) -> bool {
         let old = self.old;
         let is_old = |nth: usize| {

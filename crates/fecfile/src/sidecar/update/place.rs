@@ -109,12 +109,12 @@ pub(super) struct Placed {
     pub(super) expected: HashMap<usize, Expected>,
 }
 
-/// Whether a position lies in one of these ranges, which ascend.
+/// Tells whether a position lies in one of these ranges, which ascend.
 fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
     touches(ranges, &Run { start: position, count: 1 })
 }
 
-/// Whether any position of a run lies in one of these ranges, which ascend.
+/// Tells whether any position of a run lies in one of these ranges, which ascend.
 fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
     let at = ranges.partition_point(|range| range.end <= run.start);
     ranges.get(at).is_some_and(|range| range.start < run.start + run.count)

@@ -122,7 +122,7 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3 })
 }
 
-/// Whether a nearby service may give credentials.
+/// Tells whether a nearby service may give credentials.
 fn has_amazon_credentials() -> bool {
     let variables = [
         "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -230,8 +230,9 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether this machine is in that maker's cloud. (Azure is recognized by a number, because the maker's name stands in
-/// laptops too.) Only there may a nearby service give credentials; elsewhere the wait for its answer takes long.
+/// Tells whether this machine is in that maker's cloud. (Azure is recognized by a number, because the maker's name
+/// stands in laptops too.) Only there may a nearby service give credentials; elsewhere the wait for its answer takes
+/// long.
 fn machine_is(maker: &str) -> bool {
     ["sys_vendor", "board_vendor", "chassis_asset_tag"].into_iter().any(|file| {
         fs::read_to_string(Path::new("/sys/class/dmi/id").join(file)).is_ok_and(|text| text.trim() == maker)

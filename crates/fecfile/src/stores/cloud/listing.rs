@@ -71,12 +71,12 @@ fn end_of(key: &str) -> &str {
     key.rmatch_indices('/').nth(1).map_or(key, |(at, _)| &key[at + 1..])
 }
 
-/// Whether a key is a path of parts that are neither empty nor `.` or `..`, without control characters.
+/// Tells whether a key is a path of parts that are neither empty nor `.` or `..`, without control characters.
 pub(super) fn is_plain(key: &str) -> bool {
     !key.chars().any(char::is_control) && key.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// Whether a key in XML has control characters as numeric references. Most such references are quotation marks.
+/// Tells whether a key in XML has control characters as numeric references. Most such references are quotation marks.
 fn has_control(key: &str) -> bool {
     key.split("&#").skip(1).any(|behind| {
         let number = behind.split(';').next().unwrap_or_default();

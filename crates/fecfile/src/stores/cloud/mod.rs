@@ -140,8 +140,8 @@ impl CloudStore {
         }
     }
 
-    /// Whether an object is there, as far as visible. Without the right to list, "denied" is the answer for missing
-    /// objects.
+    /// Tells whether an object is there, as far as visible. Without the right to list, "denied" is the answer for
+    /// missing objects.
     fn is_there(&self, path: &Path, call: &Call<'_>) -> Result<bool, StoreError> {
         match self.head_at(path, call) {
             Ok(_) => Ok(true),

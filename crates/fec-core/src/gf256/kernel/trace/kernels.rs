@@ -24,7 +24,7 @@ use crate::gf256::kernel::{
 /// kernel.
 #[allow(clippy::type_complexity)]
 pub(super) struct TracingKernel {
-    /// Whether a pass of a program goes over its tile twice.
+    /// True if a pass of a program goes over its tile twice.
     pub(super) two_layers: bool,
     /// A pass of a program over a tile; arguments are those of `run_pass`, tables as bytes.
     pub(super) pass:
