@@ -2,6 +2,7 @@
 //! that signs whatever it likes. Every attack must end with its exit code, without a panic, and leave
 //! nothing behind.
 
+mod claims;
 #[path = "../common/mod.rs"]
 mod common;
 mod containers;

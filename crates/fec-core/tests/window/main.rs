@@ -9,3 +9,4 @@ mod joining;
 mod kernels;
 mod outages;
 mod recovery;
+mod sender;
