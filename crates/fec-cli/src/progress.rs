@@ -16,7 +16,7 @@ pub(crate) enum Mode {
     Auto,
     /// Nothing.
     Never,
-    /// One JSON object a line on standard error.
+    /// A JSON object a line on standard error.
     Json,
 }
 

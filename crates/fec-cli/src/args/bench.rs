@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use fecfile::live::loss::Loss;
 use std::path::PathBuf;
 
-/// What `fec bench` measures.
+/// The measurements of `fec bench`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
     /// One set through encode, digests and tree, and back: phase by phase, for hashes and thread counts
@@ -117,7 +117,7 @@ pub(crate) struct Bench {
     pub(crate) gates: bool,
 }
 
-/// What is measured with options of its own.
+/// The measurements with options of their own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OtherBench {
     /// Test the link to another machine: what arrives of what is sent, how late, and what recovery makes of it

@@ -10,7 +10,7 @@ use fecfile::live::impair::Impairment;
 use fecfile::live::loss::{ImpairmentError, Loss};
 use std::time::Duration;
 
-/// What `bench link` takes.
+/// The options of `bench link`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::LINK)]
 pub(crate) struct Link {

@@ -23,7 +23,7 @@ pub(crate) struct Seal {
     pub(crate) cipher: Option<CipherKind>,
 }
 
-/// What opens what is sealed.
+/// The options that open a sealed payload.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Open {
