@@ -322,6 +322,10 @@ impl<'a> SetQueue<'a> {
         let geometry = self.groups.get(self.nth).geometry;
         let sets = geometry.shape().sets;
         self.present = self.records.present(geometry.number(), sets).into();
+        if self.present.is_empty() {
+            self.absent.add_group(geometry.number(), sets);
+            return;
+        }
         let mut passed = 0;
         for range in &self.present {
             self.absent.add(geometry.number(), passed..range.start, losses::ALL);
