@@ -13,7 +13,7 @@ target=${CARGO_TARGET_DIR:-target}
 fec=$target/release/fec
 # The long form of a step asks whether this is set, and takes its seed from `seed`.
 : "${long:=}" "${seed:=1}"
-times=$target/ci-times
+times=$target/ci-times-$script
 # The oracles are several times as fast with the package blake3, which the step `packages` gets where it can be had.
 # Their own BLAKE3 is held against it.
 python=$target/ci-python/bin/python
@@ -51,6 +51,8 @@ packages() {
     ! may_install || need ssh-keygen openssh-client
     # Without it live streams over bad networks are left out.
     ! may_install || need ip iproute2
+    ! may_install || need valgrind valgrind
+    python3 -c 'import ensurepip' 2> /dev/null || ! may_install || install_packages python3-venv
     [ -x "$target/ci-python/bin/python" ] || {
         python3 -m venv "$target/ci-python" && "$target/ci-python/bin/pip" install -q blake3
     } || rm -rf "$target/ci-python"
@@ -64,7 +66,8 @@ scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/s
 layers() {
     scripts/check-layers.py --selftest
     scripts/check-layers.py
-    scripts/check-prose.py
+    # It asks git which files are the project's.
+    may_be_missing scripts/check-prose.py
     scripts/check-peers.py
 }
 
@@ -113,6 +116,7 @@ readme_first() {
 
 lints() {
     cargo clippy --profile ci --workspace --all-targets -- -D warnings
+    cargo clippy --profile ci -p fec-cli --no-default-features -- -D warnings
     CARGO_TARGET_DIR=$target cargo check --profile ci --locked --manifest-path fuzz/Cargo.toml
 }
 
@@ -126,7 +130,7 @@ combinations() {
         read -r -a features <<< "$features"
         read -r -a tests <<< "$tests"
         echo "\$ cargo test -p" $package "${features[@]}" "${tests[@]}"
-        cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" || return
+        cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" < /dev/null || return
     done <<'TABLE'
 fec-core |                                            | --lib --tests
 fecfile  |                                            | --lib
@@ -175,13 +179,12 @@ action() { scripts/test-action.sh "$fec"; }
 # Losses of power, by a model.
 power() { may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --power; }
 
-# Of the long form, no times are held: the machine may be doing other things. It takes root.
+# The quick form holds no times: the machine may be doing other things. It takes root.
 field() {
-    local form=--quick
-    may_be_missing python3 scripts/streams_field.py --fec "$fec" $form --seed "$seed"
+    may_be_missing python3 scripts/streams_field.py --fec "$fec" --quick --seed "$seed"
     # Whoever forges packets of a sealed stream has less to do.
     "$fec" keygen -q --stream -o "$scratch/stream.key"
-    may_be_missing python3 scripts/streams_field.py --fec "$fec" $form --seed "$seed" --only forge --key-file "$scratch/stream.key"
+    may_be_missing python3 scripts/streams_field.py --fec "$fec" --quick --seed "$seed" --only forge --key-file "$scratch/stream.key"
 }
 
 stores() {
@@ -223,7 +226,7 @@ faults() {
 
 hostile() { "$python" scripts/hostile-campaign.py --fec "$fec" --random 3000 --structured 1000 --sealed 300 --seed "$seed"; }
 sidecars() { "$python" scripts/sidecar_campaign.py --fec "$fec" --cases 2000 --seed "$seed" --jobs 1; }
-lists() { may_be_missing "$python" scripts/list_campaign.py --fec "$fec" --rounds 200 --seed "$seed"; }
+lists() { "$python" scripts/list_campaign.py --fec "$fec" --rounds 200 --seed "$seed"; }
 updates() { "$python" scripts/update_campaign.py --fec "$fec" --rounds 250 --seed "$seed"; }
 
 # The campaigns that are tests of crates, with more cases.
@@ -310,7 +313,7 @@ start_step() {
     started[$1]=$SECONDS
     # A session of its own, so that all of it can be ended. (What is started in the background leads no group: setsid
     # need not fork.)
-    scratch=$scratch long=$long seed=$seed setsid bash "${BASH_SOURCE[0]}" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
+    scratch=$scratch long=$long seed=$seed setsid bash "$root/.ci/steps.sh" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
     running[$1]=$!
     unset "waiting[$1]"
 }
@@ -332,8 +335,11 @@ end_step() {
 end_all() {
     local code=$? name
     for name in "${!running[@]}"; do
-        pkill -KILL -s "${running[$name]}" || true
+        # The step leads its session, and its group.
+        pkill -KILL -s "${running[$name]}" 2> /dev/null || kill -KILL -- "-${running[$name]}" 2> /dev/null || true
         wait "${running[$name]}" 2> /dev/null || true
+        printf '\n==== %s: stopped after %d s; the end of what it printed\n' "$name" $((SECONDS - started[$name]))
+        tail -n 5 "$scratch/log.$name" || true
     done
     rm -rf "$scratch"
     [ "$code" = 0 ] || echo "$script failed after $SECONDS s" >&2

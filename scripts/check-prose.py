@@ -5,7 +5,7 @@ A sentence of a comment names its subject first, so none begins with What, Of, S
 columns. The script reads comments of Rust (doc comments too), of Python (docstrings too) and of shell scripts, without
 the code examples and diagrams in them. LIMITS has the most wrong sentences and lines of each folder; numbers there may
 only shrink. `--list FOLDER` prints the findings of a folder or a file. The exit code is 0 when all folders are within
-their limits, 1 when not, 2 for wrong usage.
+their limits, 1 when not, 2 for wrong usage or without git.
 """
 
 import collections
@@ -19,7 +19,7 @@ import tokenize
 COLUMNS = 120
 # Sentences and lines of each folder. A folder that is not here has none.
 LIMITS = {
-    ".ci": (4, 0),
+    ".ci": (3, 0),
     "action": (1, 6),
     "crates/fec-cli": (17, 31),
     "examples": (1, 1),
@@ -98,7 +98,10 @@ def main():
     if len(sys.argv) > 1 and listed is None:
         print(f"usage: {sys.argv[0]} [--list FOLDER]", file=sys.stderr)
         sys.exit(2)
-    names = subprocess.run(["git", "ls-files", "*.rs", "*.py", "*.sh"], cwd=root, check=True, capture_output=True, text=True)
+    names = subprocess.run(["git", "ls-files", "*.rs", "*.py", "*.sh"], cwd=root, capture_output=True, text=True)
+    if names.returncode != 0:
+        print("needs a checkout of git, which tells the files of the project", file=sys.stderr)
+        sys.exit(2)
     counts = collections.defaultdict(lambda: [0, 0])
     for path in map(pathlib.Path, names.stdout.split()):
         if not (root / path).exists():

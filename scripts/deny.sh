@@ -21,9 +21,10 @@ while [ $# -gt 0 ]; do
 done
 if ! cargo deny --version > /dev/null 2>&1; then
     [ -n "$install" ] || refuse "needs cargo-deny (--install gets it)"
-    cargo install cargo-deny --locked
+    cargo install cargo-deny --locked || refuse "cargo-deny cannot be had here"
 fi
 cd "$root"
 for manifest in Cargo.toml crates/fec-python/Cargo.toml; do
-    cargo deny --manifest-path "$manifest" --config "$root/deny.toml" --locked check --hide-inclusion-graph "${checks[@]}"
+    cargo deny --manifest-path "$manifest" --config "$root/deny.toml" --locked check --hide-inclusion-graph "${checks[@]}" ||
+        fail "$manifest: cargo deny refuses it"
 done

@@ -22,7 +22,8 @@ while [ $# -gt 0 ]; do
 done
 if ! cargo +nightly miri --version > /dev/null 2>&1; then
     [ -n "$install" ] || refuse "needs a nightly toolchain with Miri (--install gets it)"
-    rustup toolchain install nightly --profile minimal --component miri --component rust-src
+    rustup toolchain install nightly --profile minimal --component miri --component rust-src ||
+        refuse "Miri cannot be had here"
 fi
 cd "$root"
 # Of its own, since everything is compiled for Miri.
