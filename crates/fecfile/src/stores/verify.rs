@@ -5,6 +5,7 @@ use super::find::{self, Candidate, Search};
 use super::keys;
 use super::placement::{Placement, Survival};
 use super::places::Places;
+use super::put::is_ours;
 use super::room::Room;
 use super::stored::{Stored, failure};
 use crate::archive::Archive;
@@ -15,7 +16,7 @@ use crate::io::output::OWNER_ALONE;
 use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, lock};
-use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use fec_core::format::shard_file::{Encoding, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -206,21 +207,9 @@ impl<'a> Stored<'a> {
             let candidate = located[nth];
             let key = keys::shard(&encoding.root, candidate.index);
             let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
-            let mut read = Vec::with_capacity(HEADER_LEN);
-            let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
-                read.clear();
-                // A list may be out of date.
-                if candidate.size != len && store.head(&key, call)?.size != len {
-                    return Ok(());
-                }
-                let sink = &mut |bytes: &[u8]| {
-                    read.extend_from_slice(bytes);
-                    Ok(())
-                };
-                store.get(&key, 0..HEADER_LEN as u64, sink, call)
-            });
-            match got {
-                Ok(()) => lock(&checked).push((candidate, read == header)),
+            let (expected, listed) = ((&key[..], len, &header[..]), Some(candidate.size));
+            match is_ours(self.places, candidate.place, expected, listed, &self.places.cancel) {
+                Ok(is_ours) => lock(&checked).push((candidate, is_ours)),
                 Err(StoreError::NotFound) => {}
                 Err(error) => note(&mut lock(&troubled), candidate.place, error),
             }
