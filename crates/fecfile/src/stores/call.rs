@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// Attempts of a call that may end in silence. Each of them takes the whole timeout.
-const SILENCES: u32 = 3;
+/// Attempts of a call, and transfers of an object, that may end in silence. Each of them takes the whole timeout.
+pub(super) const SILENCES: u32 = 3;
 /// Longest time that a stopped pause goes on.
 const NOTICE: Duration = Duration::from_millis(10);
 
