@@ -141,6 +141,14 @@ impl<'a> Fetch<'a> {
         })
     }
 
+    /// Takes objects that a search has found. Their places are not asked for lists once more.
+    pub(super) fn know(&mut self, found: impl Iterator<Item = Candidate>) {
+        for Candidate { index, place, size } in found {
+            self.objects.entry((index, place)).or_insert(Object { size, ..Object::default() });
+            self.located.insert(place);
+        }
+    }
+
     /// The folder of shard files that have come.
     pub(super) fn folder(&self) -> PathBuf {
         self.room.shards()
@@ -504,7 +512,7 @@ impl<'scope> Crew<'scope, '_> {
             size,
             tries,
             partial: fetch.room.partial(key.0, key.1),
-            path: fetch.room.shards().join(format!("{:03}.shard", key.0)),
+            path: fetch.room.shard_of(key.0),
         };
         let (telling, under_way) = (self.telling.clone(), active.clone());
         spawn_or_do(self.scope, move || {

@@ -123,7 +123,7 @@ fn silence_is_met_three_times() {
                 size: fetch.encoding.layout().file_len,
                 tries: 0,
                 partial: fetch.room.partial(0, 0),
-                path: fetch.room.shards().join("000.shard"),
+                path: fetch.room.shard_of(0),
             };
             let came = transfer(&source, &active);
             assert!(matches!(came.done, Err(StoreError::Silent(_))) && came.bytes == 1000);
