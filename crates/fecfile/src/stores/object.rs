@@ -71,7 +71,7 @@ pub trait ObjectStore: Send + Sync {
         call: &Call<'_>,
     ) -> Result<(), StoreError>;
 
-    /// These bytes of an object: few, as they are held in memory. Of no bytes the store is not asked.
+    /// These bytes of an object: few, as they are held in memory. The store is not asked for no bytes.
     fn read(&self, key: &str, range: Range<u64>, call: &Call<'_>) -> Result<Vec<u8>, StoreError> {
         let mut bytes = Vec::with_capacity(range.end.saturating_sub(range.start) as usize);
         let mut sink = |part: &[u8]| {

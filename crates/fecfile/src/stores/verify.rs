@@ -63,7 +63,7 @@ pub struct SegmentState {
 }
 
 impl SegmentState {
-    /// The objects that a remake may take, of `len` bytes if they are intact. A damaged one counts only where no copy is
+    /// The objects that a remake may take, of `len` bytes if they are intact. A damaged one counts where no copy is
     /// intact.
     pub(super) fn copies(&self, len: u64) -> impl Iterator<Item = Candidate> {
         let intact = self.intact.iter().flat_map(move |(index, places)| {

@@ -151,7 +151,7 @@ fn advanced_objects_go_before_fresh_ones_of_their_place() {
         // Another place comes before all of them.
         add(fetch, (2, 1), 0, false);
         assert_eq!(fetch.best(&Running::default()), Some((2, 1)));
-        // Of places that are not late, the one that will be whole first.
+        // Places that are not late: the object that will be whole first.
         add(fetch, (3, 2), len / 2, false);
         assert_eq!(fetch.best(&Running::default()), Some((3, 2)));
     });
