@@ -43,6 +43,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
 
 /// The result of an update.
+#[must_use = "files may be left out or damaged"]
 #[derive(Clone, Debug)]
 pub struct Updated {
     /// The sidecar after the update.
