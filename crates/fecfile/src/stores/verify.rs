@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::io::output::OWNER_ALONE;
+use crate::names::show;
 use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, lock};
@@ -131,7 +132,7 @@ impl<'a> Stored<'a> {
             meter.add(encoding.geometry.payload_len());
         }
         meter.finish();
-        let name = |place: usize| self.places.get(place).target.name();
+        let name = |place: usize| show(self.places.get(place).target.name());
         Ok(StoredVerified {
             segments,
             manifests: self.has_manifest.clone(),
