@@ -225,6 +225,11 @@ impl<'a> Clue<'a> {
         Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
     }
 
+    /// Tells whether the input begins as a live stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.beginning == Beginning::Stream
+    }
+
     /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other
     /// files they are foreign, and the shards are lost (docs/FORMAT.md, section 9.3): the exit code is then `lost`.
     fn other_kind(&self, lost: Exit) -> Option<Failure> {

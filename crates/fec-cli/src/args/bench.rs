@@ -113,7 +113,7 @@ pub(crate) struct Bench {
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;
     /// of `seal`: the ciphers against published vectors and another implementation, and age files
-    #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
+    #[arg(long)]
     pub(crate) gates: bool,
 }
 
