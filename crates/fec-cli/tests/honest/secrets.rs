@@ -1,16 +1,13 @@
 //! No secret is repeated, wherever it stands on a command line.
 
-use crate::common::{Arena, fec, payload, text};
+use super::furnished;
+use crate::common::{Arena, fec, text};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 const AGE: &str = "AGE-SECRET-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0SKCALHU";
 
 fn arena() -> Arena {
-    let arena = Arena::new();
-    arena.write("a", &payload(1, 5000));
-    arena.write("d/one", b"one");
-    arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0);
-    arena.expect(["protect", "d", "-q"], 0);
+    let arena = furnished();
     let mut keygen = arena.fec(["keygen", "--sign", "-o", "sk", "-q"]);
     keygen.env("FEC_SIGN_PASSPHRASE", "");
     assert!(keygen.output().unwrap().status.success());
