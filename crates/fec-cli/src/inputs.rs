@@ -1,6 +1,7 @@
 //! The inputs of commands that restore or verify.
 
 use crate::failure::{Exit, Failure, Result, misuse};
+use crate::secrets::hides;
 use crate::target::{check_stdin, is_dash, open_input, quoted};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
@@ -65,8 +66,11 @@ pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -
     let is_it = failure.help.is_none() && !last.exists() && first.exists();
     match more {
         [] if is_it => {
-            let (first, last) = (quoted(first), quoted(last));
-            failure.help(format!("an output is named with -o:\n  fec {command} {first} -o {last}"))
+            let advice = format!("fec {command} {} -o {}", quoted(first), quoted(last));
+            failure.help(match hides(&advice) {
+                true => "an output is named with -o".to_owned(),
+                false => format!("an output is named with -o:\n  {advice}"),
+            })
         }
         [..] if is_it => failure.help("an output is named with -o"),
         [..] => failure,
@@ -219,6 +223,11 @@ impl<'a> Clue<'a> {
     ) -> Clue<'a> {
         let roots = roots::parse(head, false);
         Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
+    }
+
+    /// Tells whether the input begins as a live stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.beginning == Beginning::Stream
     }
 
     /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other

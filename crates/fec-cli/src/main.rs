@@ -59,7 +59,9 @@ fn parsed() -> Result<(Cli, Given), clap::Error> {
 }
 
 fn main() -> ExitCode {
-    secrets::look();
+    if let Some(variable) = secrets::look() {
+        return usage::refuse(&usage::bare_passphrase(variable)).into();
+    }
     let (cli, given) = match parsed() {
         Ok(parsed) => parsed,
         Err(error) => return usage::end(&error).into(),

@@ -3,7 +3,7 @@
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::mode_of;
-use crate::fits::table::{SIDECAR, STORES};
+use crate::fits::table::{CONTAINER, SHARDS, SIDECAR, STORES};
 use crate::inputs::{Clue, Inputs, check_kinds, inputs};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
@@ -23,27 +23,16 @@ use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
-        if !args.trusted.signer.is_empty() {
-            return Err(
-                Failure::usage("repair --signer: in stores nothing is signed").help("leave --signer out")
-            );
-        }
         settings.given.check(STORES)?;
         return stores::repair(args, settings);
     }
+    settings.given.only_for(&[SHARDS, CONTAINER, SIDECAR])?;
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         settings.given.check(SIDECAR)?;
         return sidecar::repair::run(path, args, settings);
     }
-    if args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
-        let why = Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
-            .help("of shard files and containers only what is damaged or missing is written");
-        return Err(sidecar::refuse_options(&args.inputs, "repair", why));
-    }
-    if args.open.is_given() {
-        return Err(Failure::usage("repair: -i and --passphrase are for sealed sidecars")
-            .help("all else is repaired without a key"));
-    }
+    let only = settings.given.only_for(&[SHARDS, CONTAINER]);
+    only.map_err(|why| sidecar::refuse_options(&args.inputs, "repair", why))?;
     let started = Instant::now();
     let needs_files =
         || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");

@@ -8,7 +8,7 @@ mod table;
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result};
 use crate::fits::mode_of;
-use crate::fits::table::{PIPE, SIDECAR, STORES};
+use crate::fits::table::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs};
 use crate::settings::Settings;
 use crate::sidecar;
@@ -35,11 +35,6 @@ use table::Row;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
-        if !args.trusted.signer.is_empty() {
-            return Err(
-                Failure::usage("verify --signer: in stores nothing is signed").help("leave --signer out")
-            );
-        }
         settings.given.check(STORES)?;
         return stores::verify(args, settings);
     }
@@ -51,13 +46,14 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if let Some(list) = &args.roots {
         return many::listed(list, args, settings);
     }
+    settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS])?;
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         return one_sidecar(path, args, settings);
     }
     let started = Instant::now();
     let is_one_file = matches!(&args.inputs[..], [path] if !path.is_dir());
     if is_one_file || args.inputs.iter().any(|path| is_dash(path)) {
-        check_not_for_sidecars(args)?;
+        check_not_for_sidecars(args, settings)?;
         return alone(&args.inputs, args, settings, started);
     }
     let mut survey = survey(&args.inputs)?;
@@ -65,7 +61,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     survey.sidecars.sort();
     survey.sidecars.dedup();
     if survey.sidecars.is_empty() {
-        check_not_for_sidecars(args)?;
+        check_not_for_sidecars(args, settings)?;
         return encodings(&survey, args, settings, started);
     }
     if args.root.is_some() {
@@ -89,21 +85,9 @@ fn one_sidecar(path: &Path, args: &args::Verify, settings: &Settings) -> Result<
 }
 
 /// Refuses options that only sidecars have.
-fn check_not_for_sidecars(args: &args::Verify) -> Result<()> {
-    let is_for_sidecars = args.quick
-        || args.sidecar_only
-        || args.base.is_some()
-        || args.state.is_some()
-        || args.budget.is_some()
-        || args.sample.is_some();
-    if !is_for_sidecars {
-        return Ok(());
-    }
-    let why = Failure::usage(
-        "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
-    )
-    .help("shard files and containers are always checked whole");
-    Err(sidecar::refuse_options(&args.inputs, "verify", why))
+fn check_not_for_sidecars(args: &args::Verify, settings: &Settings) -> Result<()> {
+    let only = settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SEVERAL]);
+    only.map_err(|why| sidecar::refuse_options(&args.inputs, "verify", why))
 }
 
 /// Examines the sidecar with the root that was asked for, or else the encoding with it.
@@ -113,7 +97,7 @@ fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: I
     match survey.sidecars.iter().find(has_root) {
         Some(path) => one_sidecar(path, args, settings),
         None => {
-            check_not_for_sidecars(args)?;
+            check_not_for_sidecars(args, settings)?;
             encodings(survey, args, settings, started)
         }
     }

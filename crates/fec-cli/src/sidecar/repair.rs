@@ -23,10 +23,6 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     if args.undo.as_deref().is_some_and(is_dash) {
         return Err(Failure::usage("repair: --undo needs the name of a file"));
     }
-    if args.force {
-        return Err(Failure::usage("repair: -f is for shard files")
-            .help("to make files what they were although somebody changed them, add --revert"));
-    }
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
     let keys = args.open.keys()?;

@@ -48,9 +48,6 @@ pub(super) fn surveyed(
     settings: &Settings,
     started: Instant,
 ) -> Result<Exit> {
-    if args.open.is_given() {
-        return Err(Failure::usage("verify: -i and --passphrase are for one encoding").help("name it alone"));
-    }
     let are_sidecars = survey.encodings.is_empty() && survey.unknown.is_empty();
     settings.given.check(if are_sidecars { SIDECARS } else { SEVERAL })?;
     if let Some(sidecar) = survey.sidecars.first().filter(|_| args.need.is_some()) {

@@ -14,6 +14,7 @@ use super::room::Room;
 use super::transfer::{Active, Came, Source, transfer};
 use crate::context::Meter;
 use crate::error::Result;
+use crate::names::show;
 use crate::threads::spawn_or_do;
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,7 +183,7 @@ impl<'a> Fetch<'a> {
     }
 
     fn told(&self, causes: &BTreeMap<usize, StoreError>) -> Vec<String> {
-        let name = |place: usize| self.places.get(place).target.name();
+        let name = |place: usize| show(self.places.get(place).target.name());
         let failures = causes.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
         let liars = self.liars.iter().map(|place| format!("{}: it gives damaged shards", name(*place)));
         failures.chain(liars).collect()

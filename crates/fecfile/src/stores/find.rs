@@ -5,6 +5,7 @@ use super::error::{StoreError, StoresError};
 use super::keys;
 use super::places::Places;
 use crate::error::{Error, Result};
+use crate::names::show;
 use crate::threads::{Threads, spawn_or_do};
 use fec_core::digest::Digest;
 use fec_core::error::Class;
@@ -100,7 +101,8 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     causes.reverse();
     causes.sort_by_key(|(place, why)| (*place, *why == StoreError::GivenUp));
     causes.dedup_by_key(|(place, _)| *place);
-    let causes = causes.iter().map(|(place, why)| format!("{}: {why}", places.get(*place).target.name()));
+    let causes =
+        causes.iter().map(|(place, why)| format!("{}: {why}", show(places.get(*place).target.name())));
     let not_found = StoresError::NotFound { places: places.len(), causes: causes.collect() };
     Err(Error::new("read", not_found))
 }

@@ -13,6 +13,7 @@ use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
+use crate::names::show;
 use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -142,7 +143,7 @@ impl<'a> Stored<'a> {
             meter.add(encoding.geometry.payload_len());
         }
         meter.finish();
-        let name = |place: usize| self.places.get(place).target.name();
+        let name = |place: usize| show(self.places.get(place).target.name());
         Ok(StoredVerified {
             segments,
             manifests: self.has_manifest.clone(),
