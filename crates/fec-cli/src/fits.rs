@@ -46,6 +46,11 @@ impl Given {
         self.command
     }
 
+    /// Tells whether no option was given.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.options.is_empty()
+    }
+
     /// Tells whether the option was given.
     pub(crate) fn has(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)

@@ -22,6 +22,7 @@ mod lists;
 mod manual;
 mod passphrase;
 mod progress;
+mod proofs;
 mod repair;
 mod report;
 mod seal;

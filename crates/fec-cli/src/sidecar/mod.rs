@@ -121,11 +121,16 @@ pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failu
 pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
     let folders = paths.iter().filter(|path| path.is_dir());
     let beside = folders.filter_map(|folder| beside(folder));
-    beside.filter(|path| path.is_file() && Sidecar::starts(path).unwrap_or(true)).collect()
+    beside.filter(|path| path.is_file() && is_one(path).unwrap_or(true)).collect()
+}
+
+/// Tells whether a file begins as a sidecar, or is a sealed one.
+pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
+    Ok(Sidecar::starts(path)? || Sidecar::is_sealed(path)?)
 }
 
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.
-fn beside(path: &Path) -> Option<PathBuf> {
+pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
     let place = match path.file_name() {
         Some(_) => path.to_path_buf(),
         // The path ends in `.` or `..`.
