@@ -131,18 +131,13 @@ fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Resu
         survey.encodings.iter().flat_map(|place| &place.paths).any(|file| file.starts_with(path))
     };
     for path in paths.iter().filter(|path| paths.len() > 1 && !has_encoding(path)) {
-        if let Some(sidecar) = survey.sidecars.iter().find(|sidecar| is_of(sidecar, path)) {
+        if let Some(sidecar) = survey.sidecars.iter().find(|sidecar| sidecar::is_of(sidecar, path)) {
             let why = format!("its sidecar is {}, which has another root", show(sidecar));
             return Err(misuse("verify", path, &why)
                 .help(format!("leave it out here, and then:\n  {}", proofs.command("verify", sidecar))));
         }
     }
     Ok(())
-}
-
-/// Tells whether a sidecar is the named path, lies in it, or stands beside it.
-fn is_of(sidecar: &Path, path: &Path) -> bool {
-    sidecar.starts_with(path) || sidecar::beside(path).is_some_and(|beside| beside == sidecar)
 }
 
 /// Examines encodings: a single one in full, or several with a line each.

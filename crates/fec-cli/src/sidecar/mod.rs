@@ -129,8 +129,13 @@ pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
     Ok(Sidecar::starts(path)? || Sidecar::is_sealed(path)?)
 }
 
+/// Tells whether a sidecar is the named path, lies in it, or stands beside it.
+pub(crate) fn is_of(sidecar: &Path, path: &Path) -> bool {
+    sidecar.starts_with(path) || beside(path).is_some_and(|beside| beside == sidecar)
+}
+
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.
-pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+fn beside(path: &Path) -> Option<PathBuf> {
     let place = match path.file_name() {
         Some(_) => path.to_path_buf(),
         // The path ends in `.` or `..`.

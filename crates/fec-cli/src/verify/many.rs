@@ -1,6 +1,5 @@
 //! `fec verify` of several encodings: one line for each, and a summary.
 
-use super::is_of;
 use super::outcome::{exit, find, opens};
 use super::report::Asked;
 use super::table::{Row, State, markdown, summary};
@@ -87,7 +86,8 @@ fn not_encoded() -> Failure {
 /// Tells whether a named folder holds an encoding or a sidecar, or has a sidecar.
 fn holds(survey: &Survey, folder: &Path) -> bool {
     let mut files = survey.encodings.iter().flat_map(|place| &place.paths);
-    files.any(|file| file.starts_with(folder)) || survey.sidecars.iter().any(|path| is_of(path, folder))
+    files.any(|file| file.starts_with(folder))
+        || survey.sidecars.iter().any(|path| sidecar::is_of(path, folder))
 }
 
 /// Examines the sidecars `found`, which have the root that was asked for. Each named path has to have one of them.
@@ -102,7 +102,7 @@ pub(super) fn of_root(
     for path in found {
         checks.sidecar(path, args.root)?;
     }
-    let is_foreign = |path: &&PathBuf| !found.iter().any(|sidecar| is_of(sidecar, path));
+    let is_foreign = |path: &&PathBuf| !found.iter().any(|of| sidecar::is_of(of, path));
     for path in args.inputs.iter().filter(is_foreign) {
         match is_sidecar(path) {
             true => checks.sidecar(path, args.root)?,

@@ -1,5 +1,5 @@
-//! `verify` and `repair` where sidecars are among several paths, or lie in the named folder: every path that is named is
-//! looked at, or the command says which was not.
+//! `verify` and `repair` where sidecars are among several paths, or lie in the named folder: every path that is named
+//! is looked at, or the command says which was not.
 
 use super::*;
 
@@ -215,7 +215,7 @@ fn advice_keeps_what_proves_and_opens() {
     let said = arena.refuses(["decode", "d.fecp", "--root", &plain], 2);
     assert!(said.ends_with(&format!("fec repair d.fecp --root {plain}\n")), "{said}");
     follow(&arena, &said, 0);
-    // So is the key of what is not sealed.
+    // The key of what is not sealed is left out too.
     let said = arena.refuses(["verify", "p.shards", "s/x.fecp", "--root", &sealed, "-i", "key"], 2);
     assert!(said.ends_with(&format!("fec verify s/x.fecp --root {sealed} -i key\n")), "{said}");
     follow(&arena, &said, 0);
