@@ -110,6 +110,9 @@ pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     if paths().nth(MOST_PATHS).is_some() {
         return Err(misuse("read", list, &format!("it has more than {MOST_PATHS} entries")));
     }
+    if paths().next().is_none() {
+        return Err(misuse("read", list, "it lists nothing").help("name a list of files, a line each"));
+    }
     Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
