@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::fits::mode_of;
 use crate::fits::table::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
+use crate::proofs::Proofs;
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::sign;
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
         return decoding.told_stream();
     }
     let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
-        None => output_meant(failure, &args.inputs, "decode"),
+        None => output_meant(failure, &args.inputs, settings),
         Some(_) => failure,
     });
     match opened? {
@@ -91,7 +92,11 @@ struct Decoding<'a> {
     started: Instant,
 }
 
-impl Decoding<'_> {
+impl<'a> Decoding<'a> {
+    fn proofs(&self) -> Proofs<'a> {
+        Proofs::of_decode(self.args, self.settings)
+    }
+
     fn objects(&mut self, input: &Input) -> Result<Exit> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
@@ -116,7 +121,7 @@ impl Decoding<'_> {
         self.settings.given.only_for(&[SHARDS, CONTAINER])?;
         self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
-        let clue = Clue::of((input, &self.args.inputs), beginning, "decode");
+        let clue = Clue::of((input, &self.args.inputs), beginning, "decode", self.proofs());
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }
@@ -219,7 +224,7 @@ impl Decoding<'_> {
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
-        let clue = Clue::of_head(path, &head, beginning, "decode");
+        let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs());
         let input = io::Cursor::new(head).chain(file);
         // These options need the whole input: the path to a root may stand anywhere, a signature stands at the end, and
         // a partial result takes all that is left. The pipe is therefore stored first and read like a file.
@@ -256,7 +261,7 @@ impl Decoding<'_> {
         self.finish(&target, &restored.map_err(|e| self.explain(&clue, e))?, None)
     }
 
-    fn wish<'a>(&self, opener: Option<&'a Opener>) -> Wish<'a> {
+    fn wish<'o>(&self, opener: Option<&'o Opener>) -> Wish<'o> {
         Wish { partial: self.args.partial, strict: self.args.deep, opener }
     }
 

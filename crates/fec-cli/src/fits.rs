@@ -23,13 +23,15 @@ pub(crate) fn mode_of(form: Form) -> Mode {
 pub(crate) struct Given {
     command: &'static str,
     options: &'static [String],
+    /// Paths stand on the command line that the command would read.
+    has_paths: bool,
 }
 
 impl Given {
     /// The options of a command line. They live as long as the process.
     pub(crate) fn new(fec: &clap::Command, matches: &ArgMatches) -> Given {
         let Some((name, matches)) = matches.subcommand() else {
-            return Given { command: "fec", options: &[] };
+            return Given { command: "fec", options: &[], has_paths: false };
         };
         let command = fec.find_subcommand(name);
         let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -38,12 +40,26 @@ impl Given {
         let mut options: Vec<String> =
             options.filter_map(|option| option.get_long()).map(str::to_owned).collect();
         options.dedup();
-        Given { command: String::leak(name.to_owned()), options: Vec::leak(options) }
+        // Their words are names of presets, shells and commands.
+        let reads = !["bench", "completions", "man"].contains(&name);
+        let mut words = command.into_iter().flat_map(clap::Command::get_positionals);
+        let has_paths = reads && words.any(|word| is_given(word.get_id().as_str()));
+        Given { command: String::leak(name.to_owned()), options: Vec::leak(options), has_paths }
     }
 
     /// The name of the command.
     pub(crate) fn command(&self) -> &'static str {
         self.command
+    }
+
+    /// Tells whether something was named that the command would read.
+    pub(crate) fn has_inputs(&self) -> bool {
+        self.has_paths || ["from", "files-from", "roots"].iter().any(|option| self.has(option))
+    }
+
+    /// Tells whether no option was given.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.options.is_empty()
     }
 
     /// Tells whether the option was given.

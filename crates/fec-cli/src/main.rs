@@ -22,6 +22,7 @@ mod lists;
 mod manual;
 mod passphrase;
 mod progress;
+mod proofs;
 mod repair;
 mod report;
 mod seal;
@@ -127,7 +128,7 @@ fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     // The table of descriptors must grow while there is one thread: `install` starts another.
     signals::allow_many_files();
     signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
-    if lists::run(&cli.common)? {
+    if lists::run(&cli.common, given)? {
         return Ok(Exit::Done);
     }
     let settings = settings::Settings::new(&cli.common, given)?;

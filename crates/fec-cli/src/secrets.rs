@@ -5,6 +5,7 @@
 //! place. The rest of a message stays whole, even where the passphrase consists of its words.
 
 use fecfile::names::{conceal, show};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -32,6 +33,10 @@ const SHORT: &str = "ikjlmortR";
 const LEAST: usize = 4;
 /// Base64 characters of a minisign public key. A secret key has more.
 const PUBLIC_KEY: usize = 56;
+
+/// Most bytes of a message, and of a word in it. Each word is looked at from each of its bytes on.
+const LONGEST: usize = 16 << 10;
+const LONGEST_WORD: usize = 4096;
 
 /// Conceals the words of the command line that may be secrets. Has to run before any message. If the passphrase of a
 /// variable is such a word itself, returns the name of the variable: the word may be the name of a file as well, and
@@ -128,8 +133,36 @@ fn is_path(word: &str) -> bool {
     (starts || word.contains('.')) && !word.as_bytes().contains(&b' ')
 }
 
+/// The text with at most [`LONGEST`] bytes, and at most [`LONGEST_WORD`] in each word.
+fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_WORD {
+        return text.into();
+    }
+    let mut out = String::new();
+    for word in text.split_inclusive(|c: char| c.is_ascii_whitespace()) {
+        let bare = word.trim_ascii_end();
+        let mut end = bare.len().min(LONGEST_WORD);
+        while !bare.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (kept, cut) = bare.split_at(end);
+        if out.len() + kept.len() > LONGEST {
+            out.push('…');
+            break;
+        }
+        match cut {
+            "" => out.push_str(word),
+            // Words before the name of a host may be a password.
+            _ if cut.contains('@') => out.push_str("(hidden)… "),
+            _ => out.extend([kept, "… "]),
+        }
+    }
+    out.into()
+}
+
 /// The text without keys and passwords, which have a known form.
 fn without_keys(text: &str) -> String {
+    let text = &*bounded(text);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -177,8 +210,9 @@ fn key(text: &str) -> Option<(usize, usize)> {
         // The key has several lines, whose ends may be escaped.
         return Some((0, run(text, |byte| is_base64(byte) || b"\n\\".contains(&byte))));
     }
-    let len = run(text, is_base64);
-    (text.starts_with("RW") && len > PUBLIC_KEY).then_some((0, len))
+    let is_minisign = text.starts_with("RW");
+    let len = if is_minisign { run(text, is_base64) } else { 0 };
+    (len > PUBLIC_KEY).then_some((0, len))
 }
 
 /// A password at the start of the text, in an address or as `NAME=VALUE`: how many bytes may be kept, and how many
@@ -331,6 +365,30 @@ mod tests {
         ] {
             assert_eq!(without_keys(text), text);
         }
+    }
+
+    /// The work is bounded as the text is: somebody else may have written it.
+    #[test]
+    fn long_texts_and_words_are_cut() {
+        for word in ["a", ":", "RW", "é", "s3://", "-----BEGIN ", "x=", "a@"] {
+            for before in ["", "s3://user:hunter2", "token="] {
+                let text = format!("read {before}{}: no", word.repeat(60_000));
+                let said = without_keys(&text);
+                assert!(said.len() <= LONGEST + HIDDEN.len() + 8, "{word}: {}", said.len());
+                let longest = said.split_ascii_whitespace().map(str::len).max().unwrap();
+                assert!(longest <= LONGEST_WORD + HIDDEN.len() + 8, "{word}: {longest}");
+                assert!(said.contains('…') || said.contains(HIDDEN), "{word}");
+            }
+        }
+        let long = "word ".repeat(10_000);
+        let said = without_keys(&long);
+        assert!(said.len() <= LONGEST + 4 && said.ends_with('…'), "{}", said.len());
+        // A password is hidden, although the name of the host is cut off.
+        let address = format!("s3://user:{}@host", "hunter2".repeat(1000));
+        assert!(!without_keys(&address).contains("hunter2"));
+        // A path may have 4095 bytes.
+        let path = format!("read {}: No such file", "x".repeat(4095));
+        assert_eq!(without_keys(&path), path);
     }
 
     #[test]

@@ -250,6 +250,22 @@ fn lists_need_no_question_mark() {
     let lists: Value = serde_json::from_str(&json).expect("one JSON object");
     assert_eq!(lists["backends"].as_array().map(Vec::len), Some(backends.lines().count()));
     assert!(lists["tuning"]["settings"]["tile"].is_string(), "{lists}");
+    // Inputs would not be read: exit code 0 would say that they were.
+    for command in [
+        &["verify", "x"][..],
+        &["encode", "x"],
+        &["repair", "x"],
+        &["manifest", "x"],
+        &["verify", "--roots", "x"],
+    ] {
+        let output = fec().args(command).args(["--backend", "list"]).output().expect("fec starts");
+        expect(&output, 2);
+        assert!(output.stdout.is_empty(), "{command:?}");
+        let said = text(&output.stderr);
+        let advised =
+            said.lines().last().and_then(|line| line.trim().strip_prefix("fec ")).expect("a command");
+        assert_eq!(list(&advised.split(' ').collect::<Vec<_>>()), backends);
+    }
 }
 
 #[test]

@@ -147,11 +147,11 @@ const VERIFY: Command = Command {
     chosen: &[("from", &[STORES]), ("roots", &[LIST])],
     options: &[
         (&["json", "deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SIDECARS, STORES]),
         (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
         (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST]),
         (&["need"], &[SHARDS, CONTAINER, PIPE, SEVERAL, LIST]),
-        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR]),
+        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
         (&["quick", "sidecar-only", "base", "sample"], &[SIDECAR, SIDECARS]),
         (&["state", "older-than", "budget"], &[SIDECAR]),
         (&["roots"], &[LIST]),

@@ -121,7 +121,17 @@ pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failu
 pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
     let folders = paths.iter().filter(|path| path.is_dir());
     let beside = folders.filter_map(|folder| beside(folder));
-    beside.filter(|path| path.is_file() && Sidecar::starts(path).unwrap_or(true)).collect()
+    beside.filter(|path| path.is_file() && is_one(path).unwrap_or(true)).collect()
+}
+
+/// Tells whether a file begins as a sidecar, or is a sealed one.
+pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
+    Ok(Sidecar::starts(path)? || Sidecar::is_sealed(path)?)
+}
+
+/// Tells whether a sidecar is the named path, lies in it, or stands beside it.
+pub(crate) fn is_of(sidecar: &Path, path: &Path) -> bool {
+    sidecar.starts_with(path) || beside(path).is_some_and(|beside| beside == sidecar)
 }
 
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.

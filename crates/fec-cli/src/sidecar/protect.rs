@@ -168,7 +168,7 @@ impl<'a> Signing<'a> {
             signers.extend(self.key.as_ref().map(SecretKey::signer));
         }
         let signature = Some(self.place.clone()).filter(|place| place.exists());
-        sign::trust_of_sidecar(&Trusted { signer: signers, signature }, self.sidecar)
+        sign::trust_of_sidecar(&Trusted { signer: signers, signature, ..Trusted::default() }, self.sidecar)
     }
 
     fn explain(&self, error: fecfile::Error) -> Failure {

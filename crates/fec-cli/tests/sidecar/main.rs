@@ -16,6 +16,7 @@ mod places;
 mod recode;
 mod scrub;
 mod sealed;
+mod several;
 mod sidecars;
 mod trust;
 mod undo;
