@@ -288,6 +288,24 @@ fn a_further_name_that_may_not_be_read_is_no_damage() {
     assert!(seen(&arena.path("d"))[Path::new("z3")] == before);
 }
 
+/// With --partial too the cause is told.
+#[test]
+fn what_may_not_be_written_is_told_with_its_cause() {
+    let Some(arena) = another_users() else { return };
+    chown(arena.path("d/f3"), Some(65_534), None).unwrap();
+    arena.write("d/sub/file", &payload(7, 3000));
+    protect(&arena, &["d", "-r", "40%", "-f"]);
+    chown(arena.path("d.fecp"), Some(65_534), None).unwrap();
+    fs::remove_file(arena.path("d/sub/file")).unwrap();
+    set_mode(&arena.path("d/sub"), 0o755);
+    rot(&arena.path("d/f5"), 100, b"rotten");
+    let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
+    expect(&output, 4);
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(said.contains("d/sub/file: ") && said.contains("ermission denied"), "{said}");
+    assert!(arena.read("d/f5") == payload(5, 30_000));
+}
+
 /// A running program cannot be written to: it is made anew, and keeps no other file from being mended.
 #[test]
 fn a_program_that_runs_is_made_anew() {
