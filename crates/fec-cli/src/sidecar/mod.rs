@@ -1,5 +1,6 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
+mod again;
 mod known;
 pub(crate) mod manifest;
 pub(crate) mod protect;
@@ -16,7 +17,7 @@ use crate::sign::args::Trusted;
 use crate::target::{is_dash, quoted};
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
-use fecfile::names::{hex, show};
+use fecfile::names::show;
 use fecfile::sidecar::Sidecar;
 use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
@@ -92,14 +93,6 @@ fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Resul
         Some(root) => Ok(Sidecar::open_known(path, root, &known, &settings.library)?),
         None => Ok(Sidecar::open(path, root, &settings.library)?),
     }
-}
-
-/// The options that prove the sidecar, for commands in advice.
-fn proof(root: Option<Digest>, trusted: &Trusted) -> String {
-    let root = root.map(|root| format!(" --root {}", hex(&root)));
-    let signers = trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
-    let signature = trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
-    root.into_iter().chain(signers).chain(signature).collect()
 }
 
 /// Names the sidecar that stands beside the named path, if there is one.

@@ -1,7 +1,8 @@
 //! `fec verify` of a sidecar.
 
+use super::again::Again;
+use super::open;
 use super::report::Report;
-use super::{open, proof};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
@@ -85,9 +86,10 @@ pub(crate) fn look(
         _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let proof = proof(root, &args.trusted);
+    let again = Again { root, trusted: &args.trusted, base: args.base.as_deref(), open: &args.open };
+    let advice = again.advice(&sidecar, &base);
     let report =
-        Report::new((&sidecar, signed.as_ref(), proof), &examined, scope, scrubbed.as_ref(), started);
+        Report::new((&sidecar, signed.as_ref(), advice), &examined, scope, scrubbed.as_ref(), started);
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let is_denied = examined.denied().next().is_some();

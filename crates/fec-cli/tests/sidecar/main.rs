@@ -1,5 +1,6 @@
 //! `fec protect`, and `verify` and `repair` of sidecars, as users, broken disks and attackers meet them.
 
+mod advice;
 mod campaign;
 #[path = "../common/mod.rs"]
 mod common;
