@@ -166,7 +166,12 @@ impl Gathered {
             self.leftovers.reject(|| show(path), error);
         }
         if head.is_none() && tail.is_none() && is_read {
-            self.leftovers.foreign.push(path.clone());
+            match is_cut_header(&file) {
+                true => {
+                    self.leftovers.reject(|| show(path), FormatError::Damaged("a header that is cut off"))
+                }
+                false => self.leftovers.foreign.push(path.clone()),
+            }
             return false;
         }
         let mut checks = false;
@@ -284,6 +289,15 @@ fn holds_a_shard(file: &ShardFile, Position { base, layout }: &Position) -> bool
 fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
     let mut bytes = [0u8; HEADER_LEN];
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
+}
+
+/// Tells whether a file is shorter than a header but begins like one: it is what is left of a shard file.
+fn is_cut_header(file: &ShardFile) -> bool {
+    let mut bytes = [0u8; HEADER_LEN];
+    let len = file.len.min(HEADER_LEN as u64) as usize;
+    len < HEADER_LEN
+        && matches!(read_at(file, 0, &mut bytes[..len]), Ok(Some(())))
+        && shard_file::has_magic(&bytes)
 }
 
 /// The other version that a file names which is shorter than a header but begins like one.

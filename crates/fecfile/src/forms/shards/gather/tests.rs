@@ -123,3 +123,20 @@ fn a_forged_length_of_a_lost_meta_costs_its_own_file() {
         restored(&many, root, &payload, false, "the meta is lost");
     }
 }
+
+/// What is left of a file that lost almost all of itself is damage, and no foreign file.
+#[test]
+fn the_beginning_of_a_header_is_damage() {
+    let (_, _, files) = made();
+    for (len, is_damage) in [(7, false), (8, true), (163, true), (HEADER_LEN - 1, true)] {
+        let store = MemoryStore::new();
+        store.put("rest", files[0][..len].to_vec());
+        files.iter().enumerate().for_each(|(nth, file)| store.put(format!("{nth}"), file.clone()));
+        let archive = Archive::open(&Input::of_store(&store).unwrap(), None, &Context::default()).unwrap();
+        let verified = archive.verify(true, &Context::default()).unwrap();
+        assert_eq!(verified.is_restorable, Some(true), "{len}");
+        assert_eq!(verified.leftovers.rejected.len(), usize::from(is_damage), "{len}");
+        assert_eq!(verified.leftovers.foreign.len(), usize::from(!is_damage), "{len}");
+        assert!(!verified.is_given_intact(), "{len}");
+    }
+}
