@@ -70,6 +70,34 @@ fn lost_files_come_back_where_there_are_no_links() {
     }
 }
 
+/// A folder may lie on another file system, which new files and links cannot be renamed to.
+#[test]
+fn what_comes_from_another_file_system_comes_back() {
+    if !can_trace() {
+        return;
+    }
+    for call in ["renameat2:error=EXDEV:when=1+2", "renameat:error=EXDEV:when=1+2"] {
+        let arena = Arena::new();
+        furnish(&arena);
+        protect(&arena, &["d", "-r", "200%"]);
+        let before = seen(&arena.path("d"));
+        // A file is missing, and another is replaced.
+        fs::remove_file(arena.path("d/sub/tool")).unwrap();
+        edit(&arena.path("d/large"), &[&b"in front"[..], &payload(1, 20_481)].concat());
+        fs::remove_file(arena.path("d/link")).unwrap();
+        symlink("elsewhere", arena.path("d/link")).unwrap();
+        expect(&without(&arena, &[call], &["repair", "d.fecp", "--revert"]), 0);
+        let after = seen(&arena.path("d"));
+        assert!(after.keys().eq(before.keys()), "{call}: something temporary is left");
+        for (path, was) in &before {
+            let is = &after[path];
+            assert_eq!((&is.what, is.mode), (&was.what, was.mode), "{call}: {}", path.display());
+            assert!(is.modified == was.modified || was.what == What::Folder, "{call}: {}", path.display());
+        }
+        arena.nothing_temporary();
+    }
+}
+
 /// Links, names, permissions and times that are left out are named, and all else is restored.
 #[test]
 fn what_the_place_cannot_hold_is_left_out() {

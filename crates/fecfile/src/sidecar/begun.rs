@@ -97,7 +97,7 @@ impl Begun<'_> {
         Ok(())
     }
 
-    /// The stat, as far as there is one, of an entry that the system does not let be looked at. `None`: the entry can be
+    /// The stat, if there is one, of an entry that the system does not let be looked at. `None`: the entry can be
     /// looked at, is gone, or is no regular file.
     fn unseen(&self, nth: usize) -> Option<Option<Stat>> {
         const GONE: [IoKind; 3] = [IoKind::NotFound, IoKind::NotADirectory, IoKind::InvalidInput];
