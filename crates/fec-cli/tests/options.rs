@@ -256,10 +256,7 @@ fn names_why(command: &table::Command, option: &str, mode: Mode, (args, said): (
     let together =
         TOGETHER.iter().filter(|(of, name, _)| *name == option && (*of == command.name || *of == "*"));
     let is_named = said.contains(&format!("--{option}"));
-    assert!(
-        is_named || together.flat_map(|(.., with)| with.iter()).any(|with| is_together(&with)),
-        "{args:?}: {said}"
-    );
+    assert!(is_named || together.flat_map(|(.., with)| with.iter()).any(is_together), "{args:?}: {said}");
     let of_option = command.options.iter().find(|(options, _)| options.contains(&option));
     let of_option = of_option.map_or(&[][..], |(_, modes)| modes);
     let mut choosers = command.chosen.iter().filter(|(_, modes)| modes.contains(&mode));

@@ -40,6 +40,7 @@ const SEAL: [&str; 2] = ["recipient", "recipients-file"];
 const NETWORK_OPTIONS: [&str; 4] = ["spool", "timeout", "retries", "limit"];
 
 const UNSIGNED: &str = "in stores nothing is signed: leave --signer out";
+const SHARED: &str = "both ends of a live stream share a key: --key-file or --passphrase";
 const ROOTLESS: &str = "a live stream has no root, and is written as far as it comes";
 
 const FILES: &[Mode] = &[SHARDS, CONTAINER];
@@ -92,6 +93,7 @@ const ENCODE: Command = Command {
             &[STORES],
             "what goes to stores is not signed: keep its root, which fec decode --from needs anyway",
         ),
+        (&SEAL, STREAMS, SHARED),
         (&["to"], &[SEVERAL], "with --to one file is sent at a time"),
         (&["print-root"], &[SEVERAL], "of several files a line is printed for each"),
     ],
@@ -127,7 +129,8 @@ const DECODE: Command = Command {
     advice: &[
         (&["signer"], &[STORES], UNSIGNED),
         (&["signer", "root", "range", "partial", "early"], STREAMS, ROOTLESS),
-        (&["identity"], STREAMS, "both ends of a live stream share a key: --key-file or --passphrase"),
+        (&["identity"], STREAMS, SHARED),
+        (&["follow"], &[STREAM], "of a file or pipe with several streams, --stream-id chooses one"),
         (
             &["key-file", "latency", "deadline-packets", "gap", "idle-ms", "wait-ms", "stats", "stream-id"],
             &[SHARDS, CONTAINER, PIPE],
