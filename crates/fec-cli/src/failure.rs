@@ -218,7 +218,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         }
         SidecarError::RepairBegun { .. } => {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \
-             sidecar does not have that root any more, look at the files, and remove the list"
+             sidecar does not have that root any more, or cannot mend all, look at the files, and remove the list"
         }
         SidecarError::Older => "fec repair without --root mends it",
         SidecarError::Displaced => "mend the sidecar first: fec repair",

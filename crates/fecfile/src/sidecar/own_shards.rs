@@ -27,6 +27,7 @@ pub(super) enum OwnShards {
 impl OwnShards {
     pub(super) fn new(
         sidecar: &Sidecar,
+        positions: &Positions,
         found: &mut Examined,
         mends: bool,
         context: &Context<'_>,
@@ -42,7 +43,7 @@ impl OwnShards {
             old.and_then(|old| set_mode_if_any(out.file(), old)).map_err(|e| out.failure(e))?;
             let mut first = 0;
             let mut owed = HashSet::new();
-            let serves = serving(sidecar, &Positions::of(&sidecar.catalog));
+            let serves = serving(sidecar, positions);
             let block = u64::from(sidecar.catalog.block);
             for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
                 let area = &sidecar.catalog.areas[group.area as usize];

@@ -220,7 +220,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if let Some(undo) = how.undo {
         undo::keep(undo, sidecar, base, &actions, context)?;
     }
-    let mut own = OwnShards::new(sidecar, &mut mended.found, mends_sidecar, context)?;
+    let mut own = OwnShards::new(sidecar, &positions, &mut mended.found, mends_sidecar, context)?;
     let mut put = |group: usize, shard: u64, bytes: &[u8]| own.put_shard(sidecar, group, shard, bytes);
     let target = out.as_ref().unwrap_or(base);
     if is_journaled {
