@@ -25,7 +25,9 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import hostile_sealed
 from oracle import encoding, stream as oracle_stream
-from oracle.encoding import CONTAINER, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHARDS, annex, entry, pack, put_crc, unpack
+from oracle.encoding import (
+    CONTAINER, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHARDS, annex, entry, pack, put_crc, reader, shard_files, unpack,
+)
 
 SECONDS, WALL, KIB = 10, 60, 150 << 10              # of processor time; by the clock, of a loaded machine; of memory
 SHAPES = ((1, 0), (1, 1), (1, 1), (1, 3), (2, 0), (2, 1), (2, 1), (2, 2), (3, 2), (4, 3), (10, 4))
@@ -465,21 +467,21 @@ class Reading:
         return encoding.read_all(self.blobs, self.several, root, strict)
 
     def of_pipe(self):
-        return self.instead("read_shard_file", lambda data, notes: (False, []), None)
+        return self.instead(reader, "read_shard_file", lambda data, notes: (False, []), None)
 
     def from_both_ends(self, root, strict, of_file):
         if not any(MAGIC_S in data for _, data in self.blobs):
             return of_file
-        own = encoding.ShardFile
-        return self.instead("ShardFile", lambda header, data, at: own(header, data, at=(0, max(0, len(data) - 192))), root, strict)
+        own = shard_files.ShardFile
+        return self.instead(shard_files, "ShardFile", lambda header, data, at: own(header, data, at=(0, max(0, len(data) - 192))), root, strict)
 
-    def instead(self, name, what, root, strict=False):
-        own = getattr(encoding, name)
-        setattr(encoding, name, what)
+    def instead(self, module, name, what, root, strict=False):
+        own = getattr(module, name)
+        setattr(module, name, what)
         try:
             return self.of_file(root, strict)
         finally:
-            setattr(encoding, name, own)
+            setattr(module, name, own)
 
 
 class Runner:

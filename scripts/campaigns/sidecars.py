@@ -30,7 +30,13 @@ from fractions import Fraction
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from oracle import sidecar as oracle
-from oracle.sidecar import EXECUTABLE, FILE, FOLDER, GONE, HARDLINK, LAYOUT, NOTHING, SYMLINK, ZERO32, Draft, Fault, Item, Rec, block_place, digest, evaluate, file_fields, plain_digests, seal, step, varint
+from oracle.basics import BLAKE3, ZERO32, Fault, flipped
+from oracle.gf import evaluate
+from oracle.hashes import digest
+from oracle.sidecar import (
+    EXECUTABLE, FILE, FOLDER, GONE, HARDLINK, LAYOUT, NOTHING, SYMLINK, Draft, Item, Rec, block_place, file_fields,
+    plain_digests, seal, step, varint,
+)
 
 SECONDS = 20
 NAMES = [b"a", b"b", b"log", b"log.1", b"caf\xc3\xa9", b"\xff\xfe", b"A", b"new\nline", b"z z", b"0", b"x" * 255]
@@ -159,7 +165,7 @@ def files(rng, d, options):
     at = next((n for n, byte in enumerate(rec.fields) if byte < 128), -1) + 1
     what = rng.choice(("digest", "digest", "size", "run", "bits"))
     if what == "digest":
-        rec.fields = rec.fields[:at] + rng.choice((rng.randbytes(32), digest(oracle.BLAKE3, b""), bytes(32))) + rec.fields[at + 32:]
+        rec.fields = rec.fields[:at] + rng.choice((rng.randbytes(32), digest(BLAKE3, b""), bytes(32))) + rec.fields[at + 32:]
     elif what == "size":
         rec.fields = varint(rng.choice(WIDE[:-2])) + rec.fields[at:]
     elif what == "run":
@@ -237,7 +243,7 @@ def metadata(rng, d, options):
 
     def alter(shards):
         row = shards[-1 if index else 0]
-        row[0] = oracle.flipped(row[0], rng.randrange(len(row[0])))
+        row[0] = flipped(row[0], rng.randrange(len(row[0])))
     options["alter"] = alter
     return "a shard of the metadata"
 
@@ -271,7 +277,7 @@ def no_codeword(rng, d, options):
     if not m * G or len(d.recovery) < m * G or len(d.digests) < (k + m) * G:
         return "no recovery shards"
     for n in (range(m * G) if rng.random() < .5 else [rng.randrange(m * G) for _ in range(rng.choice((1, 2)))]):
-        d.recovery[n] = oracle.flipped(d.recovery[n], rng.randrange(d.block))
+        d.recovery[n] = flipped(d.recovery[n], rng.randrange(d.block))
         d.digests[k * G + n] = plain_digests([d.recovery[n]])[0]
     return "recovery shards"
 

@@ -12,8 +12,8 @@ import random
 import struct
 import time
 
+from oracle.hashes import crc32c
 from oracle.stream import REPAIR, SOURCE, Params, header, mark_packet, source_packet
-from oracle.encoding import crc32c
 
 HEADER, AUTHENTICATION, TAG = 36, 6, 16
 BASE = struct.Struct("<4sBBBBQQIHHI")

@@ -25,6 +25,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from oracle import sidecar as oracle_sidecar
+from oracle.basics import Fault
 from oracle.sidecar import FILE, GONE, NOTHING, area_size, block_place, piece_place
 
 SECONDS = 60
@@ -539,9 +540,9 @@ def main():
         try:
             one.go()
             shutil.rmtree(place)
-        except (Wrong, subprocess.TimeoutExpired, AssertionError, oracle_sidecar.Fault) as wrong:
+        except (Wrong, subprocess.TimeoutExpired, AssertionError, Fault) as wrong:
             bad += 1
-            text = wrong.text if isinstance(wrong, oracle_sidecar.Fault) else str(wrong) or traceback.format_exc()
+            text = wrong.text if isinstance(wrong, Fault) else str(wrong) or traceback.format_exc()
             print("seed %d: %s\n  %s\n  left in %s; again: --seed %d --rounds 1\n" % (seed, text, "\n  ".join(one.story), place, seed), flush=True)
         counts.update(one.counts)
         most = max(most, one.most if hasattr(one, "most") else 0)
