@@ -11,8 +11,8 @@ import signal
 import socket
 import time
 
+from field_run import PORT, Skipped, decoder_errors, film
 from router import Way
-from streams_field import PORT, Skipped, decoder_errors, film
 
 SIZE = 7 * 188                                      # a datagram of MPEG-TS, and the most that SRT takes
 MBPS, SECONDS, START, REST = 5, 30, 1.5, 4          # REST: seconds until the last has come

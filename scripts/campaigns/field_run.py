@@ -25,6 +25,10 @@ class Broken(Exception):
     """The run cannot go on: something does not hold."""
 
 
+class Skipped(Exception):
+    """The scenario needs what is not here."""
+
+
 def digest(bare):
     return hashlib.blake2b(bare, digest_size=8).hexdigest().encode()
 
@@ -276,3 +280,17 @@ def check_lines(receiver, sender, want, is_one_stream=True):
     if want != "exact" and not missing:
         return wrong, "exact"
     return wrong, "exact" if not missing else "%d of %d lost, named" % (len(missing), count)
+
+
+def film(folder, seconds):
+    """MPEG-TS of a constant rate."""
+    path = os.path.join(folder, "in.ts")
+    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=640x360:rate=25", "-t", str(seconds), "-c:v", "mpeg2video", "-b:v", "3M", "-maxrate", "3M",
+                    "-minrate", "3M", "-bufsize", "1M", "-muxrate", "4M", "-f", "mpegts", path], check=True, stdin=subprocess.DEVNULL)
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def decoder_errors(path):
+    done = subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-f", "null", "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return len(done.stderr.splitlines())

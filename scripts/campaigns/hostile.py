@@ -24,9 +24,11 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import hostile_sealed
+from hostile_sealed import pieces_of
 from oracle import encoding, stream as oracle_stream
 from oracle.encoding import (
-    CONTAINER, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHARDS, annex, entry, pack, put_crc, reader, shard_files, unpack,
+    CONTAINER, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHARDS, annex, entry, pack, put_crc, reader, shard_files, spots,
+    unpack,
 )
 
 SECONDS, WALL, KIB = 10, 60, 150 << 10              # of processor time; by the clock, of a loaded machine; of memory
@@ -113,20 +115,9 @@ def case_of(rng, *made, data=None, several=None):
 
 # ---------------------------------------------------------------- random damage
 
-def spots(data):
-    return [at for magic in MAGICS for at in places_of(data, magic)]
-
-
-def places_of(data, magic):
-    at = data.find(magic)
-    while at >= 0:
-        yield at
-        at = data.find(magic, at + 1)
-
-
 def place(rng, data):
     """A position, mostly in or near a header or an end"""
-    near = spots(data) + [0, max(0, len(data) - 192)]
+    near = spots(data, *MAGICS) + [0, max(0, len(data) - 192)]
     at = rng.choice(near) + rng.randint(-8, 200) if rng.random() < 0.7 else rng.randint(0, len(data))
     return min(max(at, 0), len(data))
 
@@ -158,7 +149,7 @@ def hurt(rng, data):
         return data[:other] + data[at:cut] + data[other:]
     if how == 9:                                         # a piece over another place
         return data[:other] + data[at:cut] + data[other + cut - at:]
-    pieces = pieces_of(data)
+    pieces = pieces_of(data, *MAGICS)
     change = rng.randrange(3)
     if change == 0:
         rng.shuffle(pieces)
@@ -167,12 +158,6 @@ def hurt(rng, data):
     else:
         pieces.insert(rng.randint(0, len(pieces)), rng.choice(pieces))
     return b"".join(pieces)
-
-
-def pieces_of(data):
-    """The bytes cut in front of each magic"""
-    cuts = sorted({0, len(data), *spots(data)})
-    return [data[a:b] for a, b in zip(cuts, cuts[1:])] or [b""]
 
 
 def hurt_some(rng, case, most=6):
@@ -233,8 +218,8 @@ def forged_fields(rng):
 def re_signed(rng):
     """Records or other headers with fields of others, and right CRCs"""
     a, b = make(rng, CONTAINER), make(rng)
-    pieces = pieces_of(a.files[0])
-    heads = [x for x in pieces + pieces_of(b.files[0]) if len(x) >= 128]
+    pieces = pieces_of(a.files[0], *MAGICS)
+    heads = [x for x in pieces + pieces_of(b.files[0], *MAGICS) if len(x) >= 128]
     for _ in range(rng.randint(1, 4)):
         j, other = rng.randrange(len(pieces)), rng.choice(heads)
         x = bytearray(pieces[j])
@@ -271,7 +256,7 @@ def false_headers(rng):
     e = make(rng)
     data, heads = rng.choice(e.files), [false_header(rng) for _ in range(rng.choice((1, 3, 20)))]
     for head in heads:
-        at = rng.choice((0, len(data), place(rng, data), rng.choice(spots(data) or [0])))
+        at = rng.choice((0, len(data), place(rng, data), rng.choice(spots(data, *MAGICS) or [0])))
         data = data[:at] + head + data[at:]
     return case_of(rng, e, data=data)
 
@@ -281,7 +266,7 @@ def indexes(rng):
     made = [make(rng, CONTAINER) for _ in range(rng.randint(1, 2))]
     if rng.random() < 0.5:                               # the same groups with another meta, last group, …
         made.append(make(rng, CONTAINER, payload=made[0].payload, k=unpack(made[0].files[0][32:64]).k or 1, m=1, meta=any_meta(rng)))
-    pieces = [x for e in made for x in pieces_of(e.files[0]) if rng.random() < 0.9]
+    pieces = [x for e in made for x in pieces_of(e.files[0], *MAGICS) if rng.random() < 0.9]
     if rng.random() < 0.5:
         pieces.append(encoding.write_meta_frame(rng.choice((1, 2)), unpack(bytes.fromhex("0101020001000100") + bytes(24)), any_meta(rng) or b"\2"))
     if rng.random() < 0.7:
@@ -339,7 +324,7 @@ def wrapped(rng):
     """An accepted record of another encoding hides (a part of) the victim"""
     victim = make(rng, CONTAINER)
     data = victim.files[0]
-    start = rng.choice([0] + spots(data))
+    start = rng.choice([0] + spots(data, *MAGICS))
     size = 64 * rng.randint(1, max(1, len(data) // 64))
     body = data[start:start + size].ljust(size, b"\0")
     k = rng.choice((1, 2))
@@ -403,7 +388,7 @@ def forked(rng):
             parts[j] = parts[j][:3] + ({rng.choice(("flags", "nr", "hash")): rng.choice((0, 1, 2, 3, 32, 33, 65))},)
         payload = (common[:full * (len(parts) - 1)] + rng.randbytes(full))[:sum(p[0] for p in parts)]
         made.append(make(random.Random(h), CONTAINER, k=k, m=m, parts=tuple(parts), payload=payload, meta=b"", index=rng.random() < 0.5))
-    data = [x for e in made for x in pieces_of(e.files[0]) if rng.random() < 0.95]
+    data = [x for e in made for x in pieces_of(e.files[0], *MAGICS) if rng.random() < 0.95]
     if rng.random() < 0.3:
         rng.shuffle(data)
     return case_of(rng, *[e._replace(payload=None) for e in made], data=b"".join(data))
@@ -446,7 +431,7 @@ def pipe_serves(data, root):
     """§9.3: is the chain that is meant that of the first group 0 of which every set has k records, group by group, two open at a time?"""
     scan = encoding.Scan(data, encoding.Notes())
     members = next((x.groups for x in encoding.find_chains(scan) if x.root == root), {})
-    have, first, last = {}, None, 0
+    have, first = {}, None
     for r in scan.records:
         sets = have.setdefault(r.gr, {})
         sets.setdefault(r.s, set()).add(r.i)

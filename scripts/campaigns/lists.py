@@ -18,20 +18,12 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from judge import Wrong, expect
 from oracle import sidecar as oracle_sidecar
 from oracle.sidecar import FILE
 
 WHEN = 1_600_000_000 * 10**9
 LIST = "d.fecp.repairing"
-
-
-class Wrong(Exception):
-    """fec did what it must not."""
-
-
-def expect(truth, text):
-    if not truth:
-        raise Wrong(text)
 
 
 def read(path):

@@ -29,13 +29,13 @@ import traceback
 from fractions import Fraction
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from judge import Wrong
 from oracle import sidecar as oracle
 from oracle.basics import BLAKE3, ZERO32, Fault, flipped
-from oracle.gf import evaluate
 from oracle.hashes import digest
 from oracle.sidecar import (
-    EXECUTABLE, FILE, FOLDER, GONE, HARDLINK, LAYOUT, NOTHING, SYMLINK, Draft, Item, Rec, block_place, file_fields,
-    plain_digests, seal, step, varint,
+    EXECUTABLE, FILE, FOLDER, GONE, HARDLINK, NOTHING, SYMLINK, Draft, Item, Rec, plain_digests, seal, step,
+    varint,
 )
 
 SECONDS = 20
@@ -354,10 +354,6 @@ def forge(rng, items):
 
 
 # ---------------------------------------------------------------- one case
-
-class Wrong(Exception):
-    pass
-
 
 def look(base):
     out = {}

@@ -28,7 +28,9 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import stream_attacks
-from field_run import PACKET, PORT, Broken, Receiver, Run, Sender, check_lines, percentile
+from field_run import (
+    PACKET, PORT, Broken, Receiver, Run, Sender, Skipped, check_lines, decoder_errors, film, percentile,
+)
 from oracle import stream as oracle_stream
 from router import CannotRun, Lab, Way, die_with_parent, ip, remove_left, why_not
 
@@ -37,10 +39,6 @@ MEMORY = 200                                        # MiB that no receiver may n
 TRIES = 3
 SCENARIOS = {}
 COLUMNS = ("scenario", "what came", "exit", "delay p50 / p99 ms", "silence s", "end s", "MiB", "sent / payload")
-
-
-class Skipped(Exception):
-    """The scenario needs what is not here."""
 
 
 class Anybody:
@@ -400,20 +398,6 @@ scenario("forge-damage", "attacker: replayed, mixed, truncated, noise", attack="
 
 
 # ---------------------------------------------------------------- a film
-
-def film(folder, seconds):
-    """MPEG-TS of a constant rate."""
-    path = os.path.join(folder, "in.ts")
-    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=640x360:rate=25", "-t", str(seconds), "-c:v", "mpeg2video", "-b:v", "3M", "-maxrate", "3M",
-                    "-minrate", "3M", "-bufsize", "1M", "-muxrate", "4M", "-f", "mpegts", path], check=True, stdin=subprocess.DEVNULL)
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def decoder_errors(path):
-    done = subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-f", "null", "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return len(done.stderr.splitlines())
-
 
 @scenario("mpeg-ts", "a film, 5 % lost both ways, round trip 50 ms", delay=0.025)
 @scenario("mpeg-ts-far", "a film, 5 % lost both ways, round trip 100 ms", False, delay=0.05)

@@ -24,9 +24,10 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from judge import Wrong, expect
 from oracle import sidecar as oracle_sidecar
 from oracle.basics import Fault
-from oracle.sidecar import FILE, GONE, NOTHING, area_size, block_place, piece_place
+from oracle.sidecar import FILE, GONE, NOTHING, block_place, piece_place
 
 SECONDS = 60
 REDUNDANCIES = ("8%", "16%", "16%", "30%", "50%", "100%", "200%")
@@ -34,15 +35,6 @@ NAMES = [b"a", b"b", b"log", b"log.1", b"caf\xc3\xa9", b"\xff\xfe", b"A", b"new\
 FOLDERS = [b"", b"sub", b"sub/deep", b"other", b"\xe9"]
 
 What = collections.namedtuple("What", "kind mode time content")     # content: of a file, or the target of a link
-
-
-class Wrong(Exception):
-    """fec did what it must not."""
-
-
-def expect(truth, text):
-    if not truth:
-        raise Wrong(text)
 
 
 # ---------------------------------------------------------------- trees

@@ -54,8 +54,15 @@ def poke_head(at, value):
     return change
 
 
-def spots(data, magic):
-    return [at for at in range(len(data)) if data.startswith(magic, at)]
+def spots(data, *magics):
+    """Where these stand: the first, then the next."""
+    found = []
+    for magic in magics:
+        at = data.find(magic)
+        while at >= 0:
+            found.append(at)
+            at = data.find(magic, at + 1)
+    return found
 
 
 P50 = generate(50, 7)
