@@ -22,7 +22,8 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
         return link::run(args, settings);
     }
     let preset = Preset::from(args.preset).name();
-    settings.given.check(if args.gates { GATES } else { preset })?;
+    let has_gates = matches!(args.preset, args::Preset::Reference | args::Preset::Seal);
+    settings.given.check(if args.gates && has_gates { GATES } else { preset })?;
     if settings.json && settings.given.has("format") {
         return Err(
             Failure::usage("bench: --json and --format say both how to print").help("leave one of them out")

@@ -5,8 +5,9 @@ mod report;
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::fits::mode_of;
-use crate::fits::table::{NETWORK, PIPE, STORES, STREAM};
+use crate::fits::table::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
+use crate::proofs::Proofs;
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::sign;
@@ -37,34 +38,31 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
-    if !args.trusted.signer.is_empty() {
-        let refused = if !args.stores.from.is_empty() {
-            Some("in stores nothing is signed")
-        } else if args.live.stream || args.inputs.iter().any(|input| Address::is_one(input)) {
-            Some("a live stream has no root, and is not signed")
-        } else if args.early {
-            Some("with --early the payload would go out before the signature came")
-        } else {
-            None
-        };
-        if let Some(why) = refused {
-            return Err(Failure::usage(format!("decode --signer: {why}")).help("leave --signer out"));
-        }
-    }
     if !args.stores.from.is_empty() {
         settings.given.check(STORES)?;
         return stores::decode(args, settings);
+    }
+    let is_told_stream = args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input));
+    settings.given.only_for(match is_told_stream {
+        true => &[STREAM, NETWORK],
+        false => &[SHARDS, CONTAINER, PIPE, STREAM],
+    })?;
+    if args.early && !args.trusted.signer.is_empty() {
+        return Err(Failure::usage(
+            "decode --signer: with --early the payload would go out before the signature came",
+        )
+        .help("leave --signer out"));
     }
     let started = Instant::now();
     let trust = sign::trust(&args.trusted)?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let output = payload_output(args.output.as_deref(), settings.json);
     let mut decoding = Decoding { args, output, settings, trust, policy, keys: None, started };
-    if args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input)) {
+    if is_told_stream {
         return decoding.told_stream();
     }
     let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
-        None => output_meant(failure, &args.inputs, "decode"),
+        None => output_meant(failure, &args.inputs, settings),
         Some(_) => failure,
     });
     match opened? {
@@ -94,7 +92,11 @@ struct Decoding<'a> {
     started: Instant,
 }
 
-impl Decoding<'_> {
+impl<'a> Decoding<'a> {
+    fn proofs(&self) -> Proofs<'a> {
+        Proofs::of_decode(self.args, self.settings)
+    }
+
     fn objects(&mut self, input: &Input) -> Result<Exit> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
@@ -116,16 +118,16 @@ impl Decoding<'_> {
         if beginning == Beginning::Sealed && self.args.open.passphrase && !self.wants_proofs() {
             return self.told_stream();
         }
-        self.not_live(path)?;
+        self.settings.given.only_for(&[SHARDS, CONTAINER])?;
         self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
-        let clue = Clue::of((input, &self.args.inputs), beginning, "decode");
+        let clue = Clue::of((input, &self.args.inputs), beginning, "decode", self.proofs());
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }
         let archive = self
             .open(input, &context)
-            .map_err(|e| sidecar::meant(clue.explain(e), &self.args.inputs, "repair"))?;
+            .map_err(|e| sidecar::meant(self.explain(&clue, e), &self.args.inputs, "repair"))?;
         check_not_piped_shard(path, &archive)?;
         self.settings.given.check(mode_of(archive.form()))?;
         let opener = self.opener(&archive)?;
@@ -165,7 +167,9 @@ impl Decoding<'_> {
         context: &Context<'_>,
     ) -> Result<Exit> {
         let mut archive = match &self.trust {
-            None => Archive::open_by_index(input, self.args.root, context).map_err(|e| clue.explain(e))?,
+            None => {
+                Archive::open_by_index(input, self.args.root, context).map_err(|e| self.explain(clue, e))?
+            }
             Some(_) => self.open(input, context)?,
         };
         self.settings.given.check(mode_of(archive.form()))?;
@@ -215,13 +219,12 @@ impl Decoding<'_> {
             let target = self.container_target(path)?;
             return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
         }
-        self.not_live(path)?;
         self.settings.given.check(PIPE)?;
         self.keys = self.args.open.keys()?;
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
-        let clue = Clue::of_head(path, &head, beginning, "decode");
+        let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs());
         let input = io::Cursor::new(head).chain(file);
         // These options need the whole input: the path to a root may stand anywhere, a signature stands at the end, and
         // a partial result takes all that is left. The pipe is therefore stored first and read like a file.
@@ -235,7 +238,7 @@ impl Decoding<'_> {
             if let Some(range) = self.args.range {
                 return self.range(range, (&input, &clue), path, Some(target), &context);
             }
-            let archive = self.open(&input, &context).map_err(|e| clue.explain(e))?;
+            let archive = self.open(&input, &context).map_err(|e| self.explain(&clue, e))?;
             let opener = self.opener(&archive)?;
             let wish = self.wish(opener.as_ref());
             let restored = match &target {
@@ -255,10 +258,10 @@ impl Decoding<'_> {
                 pipe::to_writer(pipe, &mut out, &place, &context)
             }
         };
-        self.finish(&target, &restored.map_err(|e| clue.explain(e))?, None)
+        self.finish(&target, &restored.map_err(|e| self.explain(&clue, e))?, None)
     }
 
-    fn wish<'a>(&self, opener: Option<&'a Opener>) -> Wish<'a> {
+    fn wish<'o>(&self, opener: Option<&'o Opener>) -> Wish<'o> {
         Wish { partial: self.args.partial, strict: self.args.deep, opener }
     }
 
@@ -299,14 +302,6 @@ impl Decoding<'_> {
                 );
             }
         };
-        if self.wants_proofs() {
-            return Err(Failure::usage("decode: a stream has no root, and is written as far as it comes")
-                .help("leave --root, --signer, --range, --partial and --early out"));
-        }
-        if !self.args.open.identity.is_empty() {
-            return Err(Failure::usage("decode -i: a stream is not for the holders of identities")
-                .help("both ends share a key: --key-file or --passphrase"));
-        }
         self.settings.given.check(if Address::is_one(path) { NETWORK } else { STREAM })?;
         if Address::is_one(path) {
             let target = self.container_target(Path::new("-"))?;
@@ -331,14 +326,13 @@ impl Decoding<'_> {
             || self.args.range.is_some()
     }
 
-    /// Refuses options of live streams for an input that is none.
-    fn not_live(&self, path: &Path) -> Result<()> {
-        match self.args.live.only_for_streams() {
-            None => Ok(()),
-            Some(option) => {
-                Err(misuse("decode", path, &format!("it is no stream, and {option} is for streams"))
-                    .help("if it is a stream whose beginning is damaged, add --stream"))
-            }
+    /// The failure of an input in which nothing was found. Options that a live stream has no use for made fec look for
+    /// an encoding in one.
+    fn explain(&self, clue: &Clue<'_>, error: fecfile::Error) -> Failure {
+        let is_stream = matches!(error.kind, fecfile::ErrorKind::NothingFound(_)) && clue.is_stream();
+        match self.settings.given.check(STREAM) {
+            Err(refusal) if is_stream => refusal,
+            _ => clue.explain(error),
         }
     }
 

@@ -27,7 +27,6 @@ use std::time::Instant;
 use task::{Input, Task, options};
 
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
-    check_sign(args)?;
     if args.live.stream {
         if args.inputs.len() > 1 {
             return Err(Failure::usage("encode --stream: one input is sent")
@@ -42,13 +41,19 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
             .help("shards may be moved to other places afterwards"));
     }
     let is_several = args.files_from.is_some() || args.inputs.len() > 1;
-    if args.inputs.len() > 1 {
-        check_several(args)?;
+    if args.inputs.len() > 1 && args.inputs.iter().any(|input| is_dash(input)) {
+        return Err(Failure::usage("encode: standard input is encoded alone"));
     }
     if is_several {
         settings.given.check(SEVERAL)?;
     } else if !args.stores.to.is_empty() {
         settings.given.check(STORES)?;
+    } else {
+        settings.given.only_for(&[SHARDS, CONTAINER, PIPE])?;
+    }
+    if args.keep && args.secret.sign.is_some() {
+        return Err(Failure::usage("encode --sign: what is kept is not signed, and --keep is given")
+            .help("leave --keep out, and replace what is there with -f"));
     }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
     if let Some(list) = &args.files_from {
@@ -96,38 +101,6 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
         (true, _) => {}
     }
     Ok(Exit::Done)
-}
-
-/// Refuses options that take a single file, when several files are named.
-fn check_several(args: &args::Encode) -> Result<()> {
-    let refused = [
-        (args.inputs.iter().any(|input| is_dash(input)), "standard input is encoded alone"),
-        (!args.stores.to.is_empty(), "with --to one file is sent at a time"),
-        (args.root_file.is_some(), "--root-file is for one file"),
-        (args.signature.is_some(), "--signature is for one file"),
-        (args.print_root, "--print-root is for one file; for several a line is printed for each"),
-    ];
-    match refused.iter().find(|(is_given, _)| *is_given) {
-        Some((_, why)) => Err(Failure::usage(format!("encode: {why}"))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses --sign for outputs that fec does not sign.
-fn check_sign(args: &args::Encode) -> Result<()> {
-    if args.secret.sign.is_none() {
-        return Ok(());
-    }
-    let (what, help) = if args.live.stream {
-        ("a live stream has no root to sign", "seal it with --key-file")
-    } else if !args.stores.to.is_empty() {
-        ("what goes to stores is not signed", "keep its root, which fec decode --from needs anyway")
-    } else if args.keep {
-        ("what is kept is not signed", "leave --keep out, and replace what is there with -f")
-    } else {
-        return Ok(());
-    };
-    Err(Failure::usage(format!("encode --sign: {what}")).help(help))
 }
 
 /// Sends the shards to stores.

@@ -1,6 +1,6 @@
 //! Failures, with the message and the exit code that a user gets.
 
-use crate::secrets::hushed;
+use crate::secrets::{hides, hushed};
 use crate::terminal::{folded, harmless};
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
@@ -110,8 +110,9 @@ impl Failure {
         Error::io("write", Place::Output, cause).into()
     }
 
+    /// Adds advice. If something in it is hidden, it cannot be followed, and is left out.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Failure {
-        self.help = Some(plain(&help.into()));
+        self.help = Some(harmless(&help.into())).filter(|help| !hides(help));
         self
     }
 }

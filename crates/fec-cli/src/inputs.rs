@@ -1,6 +1,9 @@
 //! The inputs of commands that restore or verify.
 
 use crate::failure::{Exit, Failure, Result, misuse};
+use crate::proofs::Proofs;
+use crate::secrets::hides;
+use crate::settings::Settings;
 use crate::target::{check_stdin, is_dash, open_input, quoted};
 use fec_core::params::Form;
 use fecfile::archive::Archive;
@@ -60,13 +63,18 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
 }
 
 /// Advises -o when the last of several inputs does not exist: commands like `cp` take the output there.
-pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
+/// The command is told where it has no options, which would be missing in it.
+pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], settings: &Settings) -> Failure {
+    let command = settings.given.command();
     let Some((last, [first, more @ ..])) = paths.split_last() else { return failure };
     let is_it = failure.help.is_none() && !last.exists() && first.exists();
     match more {
-        [] if is_it => {
-            let (first, last) = (quoted(first), quoted(last));
-            failure.help(format!("an output is named with -o:\n  fec {command} {first} -o {last}"))
+        [] if is_it && settings.given.is_bare() => {
+            let advice = format!("fec {command} {} -o {}", quoted(first), quoted(last));
+            failure.help(match hides(&advice) {
+                true => "an output is named with -o".to_owned(),
+                false => format!("an output is named with -o:\n  {advice}"),
+            })
         }
         [..] if is_it => failure.help("an output is named with -o"),
         [..] => failure,
@@ -106,6 +114,9 @@ pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     if paths().nth(MOST_PATHS).is_some() {
         return Err(misuse("read", list, &format!("it has more than {MOST_PATHS} entries")));
     }
+    if paths().next().is_none() {
+        return Err(misuse("read", list, "it lists nothing").help("name a list of files, a line each"));
+    }
     Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
@@ -120,7 +131,7 @@ pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()
 /// Refuses containers and sidecars among several inputs of a command that looks at one encoding, where they would be
 /// ignored. The file's name must agree with its content: a file that somebody puts among shards, whatever it holds,
 /// must not stop a command.
-pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
+pub(crate) fn check_kinds(paths: &[PathBuf], command: &str, proofs: Proofs<'_>) -> Result<()> {
     // A missing path gets its own error.
     if paths.len() < 2 || !paths.iter().all(|path| is_dash(path) || path.exists()) {
         return Ok(());
@@ -132,7 +143,7 @@ pub(crate) fn check_kinds(paths: &[PathBuf], command: &str) -> Result<()> {
     }
     match paths.iter().zip(kinds).find_map(|(path, kind)| Some((path, kind?))) {
         Some((path, kind)) => Err(misuse(command, path, &format!("it is a {kind}, and is named by itself"))
-            .help(format!("leave it out here, and then:\n  fec {command} {}", quoted(path)))),
+            .help(format!("leave it out here, and then:\n  {}", proofs.command(command, path)))),
         None => Ok(()),
     }
 }
@@ -164,6 +175,7 @@ pub(crate) struct Clue<'a> {
     /// The lines, if the input is a text that holds nothing but roots.
     roots: Option<Vec<Line>>,
     command: &'static str,
+    proofs: Proofs<'a>,
     is_one: bool,
 }
 
@@ -190,13 +202,14 @@ impl<'a> Clue<'a> {
         (input, named): (&'a Input, &'a [PathBuf]),
         beginning: Beginning,
         command: &'static str,
+        proofs: Proofs<'a>,
     ) -> Clue<'a> {
         /// Most bytes read of a text: the beginning is enough.
         const MOST: u64 = 64 << 10;
         let Input::One(object) = input else {
             let place = Path::new("-");
             let files = files_of(input);
-            return Clue { place, named, files, beginning, roots: None, command, is_one: false };
+            return Clue { place, named, files, beginning, roots: None, command, proofs, is_one: false };
         };
         let roots = match &object.content {
             Content::Bytes(bytes, len) => {
@@ -207,7 +220,7 @@ impl<'a> Clue<'a> {
             Content::NoFile | Content::Unreadable(_) => None,
         };
         let files = Vec::new();
-        Clue { place: &object.place, named, files, beginning, roots, command, is_one: true }
+        Clue { place: &object.place, named, files, beginning, roots, command, proofs, is_one: true }
     }
 
     /// The clue from the first bytes of a pipe.
@@ -216,9 +229,15 @@ impl<'a> Clue<'a> {
         head: &[u8],
         beginning: Beginning,
         command: &'static str,
+        proofs: Proofs<'a>,
     ) -> Clue<'a> {
         let roots = roots::parse(head, false);
-        Clue { place, named: &[], files: Vec::new(), beginning, roots, command, is_one: true }
+        Clue { place, named: &[], files: Vec::new(), beginning, roots, command, proofs, is_one: true }
+    }
+
+    /// Tells whether the input begins as a live stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.beginning == Beginning::Stream
     }
 
     /// The error if no shard was found, but containers or sidecars were. Naming nothing else is wrong use. Beside other
@@ -228,8 +247,9 @@ impl<'a> Clue<'a> {
         if self.is_one {
             let is_file = !is_dash(self.place) && self.place.is_file();
             return (is_file && Sidecar::starts(self.place).unwrap_or(false)).then(|| {
+                let repair = self.proofs.command("repair", self.place);
                 misuse(command, self.place, "it is a sidecar, which holds no payload")
-                    .help(format!("to mend the files that it protects:\n  fec repair {}", quoted(self.place)))
+                    .help(format!("to mend the files that it protects:\n  {repair}"))
             });
         }
         let survey = survey(&self.files).ok()?;
@@ -245,10 +265,10 @@ impl<'a> Clue<'a> {
         let why = format!("{}: {count} {is_or_are} here, and no shard files: {names}", self.command);
         let is_alone = |path: &PathBuf| containers.contains(path) || survey.sidecars.contains(path);
         let exit = if self.named.iter().all(is_alone) { Exit::Usage } else { lost };
-        Some(
-            Failure::new(exit, why)
-                .help(format!("name one by itself:\n  fec {command} {}", quoted(&found[0]))),
-        )
+        Some(Failure::new(exit, why).help(match self.proofs.meant(found) {
+            Some(path) => format!("name one by itself:\n  {}", self.proofs.command(command, path)),
+            None => "none of them has the root that was asked for".to_owned(),
+        }))
     }
 
     /// The error. If nothing was found, it tells whether the input is a live stream, or a root in place of an encoding.
@@ -280,7 +300,9 @@ impl<'a> Clue<'a> {
                 "name the shard files or the container that has this root:\n  fec {command} PATH --root {given}"
             )),
             Some(_) => misuse(command, self.place, "it is a list of roots").help(match command {
-                "verify" => format!("to check what it lists:\n  fec verify --roots {}", quoted(self.place)),
+                "verify" => {
+                    format!("to check what it lists:\n  {}", self.proofs.command_of_list(self.place))
+                }
                 _ => format!("name one of what it lists, with its root: fec {command} PATH --root HEX"),
             }),
         }

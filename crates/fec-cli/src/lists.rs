@@ -2,6 +2,7 @@
 
 use crate::args::Common;
 use crate::failure::{Exit, Failure, Result};
+use crate::fits::Given;
 use crate::settings::{SCHEMA_VERSION, print_line};
 use crate::tuned;
 use fec_core::gf256::kernel::{Backend, Tuning};
@@ -14,7 +15,10 @@ use std::path::PathBuf;
 const LIST: [&str; 2] = ["list", "?"];
 
 /// Prints the lists that are asked for. Returns whether there were any.
-pub(crate) fn run(common: &Common) -> Result<bool> {
+///
+/// # Errors
+/// Wrong use, if there are inputs: the exit code would say that they were read.
+pub(crate) fn run(common: &Common, given: Given) -> Result<bool> {
     let asks = |option: &Option<String>| option.as_deref().is_some_and(|value| LIST.contains(&value));
     let lists = Lists {
         schema_version: SCHEMA_VERSION,
@@ -23,6 +27,11 @@ pub(crate) fn run(common: &Common) -> Result<bool> {
     };
     if lists.backends.is_none() && lists.tuning.is_none() {
         return Ok(false);
+    }
+    if given.has_inputs() {
+        let option = if lists.backends.is_some() { "--backend" } else { "--tuning" };
+        let why = format!("{} {option} list: it prints a list, and reads nothing", given.command());
+        return Err(Failure::usage(why).help(format!("name no input:\n  fec encode {option} list")));
     }
     match common.json {
         true => {

@@ -22,6 +22,7 @@ mod lists;
 mod manual;
 mod passphrase;
 mod progress;
+mod proofs;
 mod repair;
 mod report;
 mod seal;
@@ -59,7 +60,9 @@ fn parsed() -> Result<(Cli, Given), clap::Error> {
 }
 
 fn main() -> ExitCode {
-    secrets::look();
+    if let Some(variable) = secrets::look() {
+        return usage::refuse(&usage::bare_passphrase(variable)).into();
+    }
     let (cli, given) = match parsed() {
         Ok(parsed) => parsed,
         Err(error) => return usage::end(&error).into(),
@@ -125,7 +128,7 @@ fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     // The table of descriptors must grow while there is one thread: `install` starts another.
     signals::allow_many_files();
     signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
-    if lists::run(&cli.common)? {
+    if lists::run(&cli.common, given)? {
         return Ok(Exit::Done);
     }
     let settings = settings::Settings::new(&cli.common, given)?;

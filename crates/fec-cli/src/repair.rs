@@ -3,8 +3,9 @@
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::mode_of;
-use crate::fits::table::{SIDECAR, STORES};
+use crate::fits::table::{CONTAINER, SHARDS, SIDECAR, STORES};
 use crate::inputs::{Clue, Inputs, check_kinds, inputs};
+use crate::proofs::{Proofs, has_root};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
 use crate::sign::SignedBy;
@@ -15,52 +16,44 @@ use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
-use fecfile::sidecar::Sidecar;
 use fecfile::sign::Signed;
+use fecfile::survey::survey;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
-        if !args.trusted.signer.is_empty() {
-            return Err(
-                Failure::usage("repair --signer: in stores nothing is signed").help("leave --signer out")
-            );
-        }
         settings.given.check(STORES)?;
         return stores::repair(args, settings);
     }
-    if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
+    settings.given.only_for(&[SHARDS, CONTAINER, SIDECAR])?;
+    let found = of_root(args, settings)?;
+    let named = found.as_ref().map_or(&args.inputs[..], std::slice::from_ref);
+    if let Some(path) = sidecar::named(named, &args.open)? {
         settings.given.check(SIDECAR)?;
         return sidecar::repair::run(path, args, settings);
     }
-    if args.revert || args.partial || args.undo.is_some() || args.base.is_some() {
-        let why = Failure::usage("repair: --base, --revert, --partial and --undo are for sidecars")
-            .help("of shard files and containers only what is damaged or missing is written");
-        return Err(sidecar::refuse_options(&args.inputs, "repair", why));
-    }
-    if args.open.is_given() {
-        return Err(Failure::usage("repair: -i and --passphrase are for sealed sidecars")
-            .help("all else is repaired without a key"));
-    }
+    let only = settings.given.only_for(&[SHARDS, CONTAINER]);
+    only.map_err(|why| sidecar::refuse_options(named, "repair", why))?;
     let started = Instant::now();
     let needs_files =
         || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");
     if args.inputs.iter().chain(&args.output).any(|path| is_dash(path)) {
         return Err(needs_files());
     }
-    check_kinds(&args.inputs, "repair")?;
-    check_sidecars(args)?;
-    let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { return Err(needs_files()) };
+    let proofs = Proofs::of_repair(args, settings);
+    check_kinds(named, "repair", proofs)?;
+    check_sidecars(args, proofs)?;
+    let Inputs::Objects(input) = inputs(named, "repair")? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let found = match sidecar::trust(&args.inputs, &args.trusted)? {
+    let found = match sidecar::trust(named, &args.trusted)? {
         None => Archive::open(&input, args.root, &context),
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
-    let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair");
-    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair"))?;
+    let clue = Clue::of((&input, named), Beginning::Other, "repair", proofs);
+    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), named, "repair"))?;
     settings.given.check(mode_of(archive.form()))?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
@@ -72,9 +65,28 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     Ok(exit)
 }
 
+/// The sidecar with the root that was asked for, in a named folder or beside it.
+fn of_root(args: &args::Repair, settings: &Settings) -> Result<Option<PathBuf>> {
+    let Some(root) = args.root.filter(|_| args.inputs.iter().any(|path| path.is_dir())) else {
+        return Ok(None);
+    };
+    // A path that is not there, or a folder that cannot be listed, has its own error later.
+    let Ok(survey) = survey(&args.inputs) else { return Ok(None) };
+    // The copy beside the files comes first: it needs no --base.
+    let mut sidecars = sidecar::beside_folders(&args.inputs).into_iter().chain(survey.sidecars);
+    match sidecars.find(|path| has_root(path, root, settings)) {
+        Some(path) if args.inputs.len() > 1 => {
+            let repair = Proofs::of_repair(args, settings).command("repair", &path);
+            Err(misuse("repair", &path, "it is a sidecar with this root, and is named by itself")
+                .help(format!("name nothing else:\n  {repair}")))
+        }
+        found => Ok(found),
+    }
+}
+
 /// Refuses folders that hold sidecars beside shard files, unless a root tells which is meant: the sidecars would be
 /// ignored.
-fn check_sidecars(args: &args::Repair) -> Result<()> {
+fn check_sidecars(args: &args::Repair, proofs: Proofs<'_>) -> Result<()> {
     if args.root.is_some() {
         return Ok(());
     }
@@ -82,16 +94,13 @@ fn check_sidecars(args: &args::Repair) -> Result<()> {
         let names = fecfile::io::list(folder).map_err(|e| Failure::io("read", folder, e))?;
         let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == sidecar::ENDING);
         let mut files = names.into_iter().map(|name| folder.join(name)).filter(is_named);
-        if let Some(path) = files.find(|path| path.is_file() && Sidecar::starts(path).unwrap_or(false)) {
+        if let Some(path) = files.find(|path| path.is_file() && sidecar::is_one(path).unwrap_or(false)) {
             let beside = sidecar::beside_folders(std::slice::from_ref(folder)).pop();
-            let path = quoted(&beside.unwrap_or(path));
-            return Err(misuse(
-                "repair",
-                folder,
-                &format!("a sidecar is here, {path}, which is repaired by itself"),
-            )
-            .help(format!(
-                "name what is meant: shard files by their root, with --root HEX, or\n  fec repair {path}"
+            let path = beside.unwrap_or(path);
+            let why = format!("a sidecar is here, {}, which is repaired by itself", quoted(&path));
+            let repair = proofs.command("repair", &path);
+            return Err(misuse("repair", folder, &why).help(format!(
+                "name what is meant: shard files by their root, with --root HEX, or\n  {repair}"
             )));
         }
     }

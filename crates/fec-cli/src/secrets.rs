@@ -1,95 +1,126 @@
 //! Hides secrets that stand in the wrong place: messages end up in logs and on screens.
 //!
 //! Keys, and passwords in addresses, have a form that gives them away. A passphrase has none. It is assumed where a
-//! user may have put one, if no such file exists.
+//! user may have put one, if no such file exists: a message that tells such a word as a name tells other words in its
+//! place. The rest of a message stays whole, even where the passphrase consists of its words.
 
+use fecfile::names::{conceal, show};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// The text that replaces a secret.
-const HIDDEN: &str = "(hidden)";
+pub(crate) const HIDDEN: &str = "(hidden)";
+/// The beginning of the text that replaces what an option names.
+const BEHIND: &str = "(what stands behind ";
 /// Least characters of a new passphrase. Shorter words can be repeated.
 pub(crate) const SHORTEST: usize = 12;
 /// Variables that hold passphrases.
 const VARIABLES: [&str; 2] = ["FEC_PASSPHRASE", "FEC_SIGN_PASSPHRASE"];
 /// Options that name a file with a secret. A user may give the secret itself instead.
-const FILES: [&str; 5] = ["--identity", "-i", "--key-file", "--sign", "--recipients-file"];
+const FILES: [&str; 6] = ["--identity", "-i", "--key-file", "--sign", "--recipients-file", "-R"];
 /// Like [`FILES`], but for a passphrase, which looks like any name.
 const PASSPHRASE_FILE: &str = "--sign-passphrase-file";
 /// This option takes no value, but users often give it one.
 const PASSPHRASE: &str = "--passphrase";
-/// Least bytes of a secret. Shorter words are not searched for.
+/// Options that name what is written or left out, or a store. Messages tell that name, as reports do.
+const NAMING: [&str; 10] =
+    ["--output", "-o", "--root-file", "--undo", "--state", "--save", "--spool", "--exclude", "--to", "--dir"];
+/// Short options that take a value.
+const SHORT: &str = "ikjlmortR";
+/// Least bytes of a secret in a known form, and of a word that a message must not repeat.
 const LEAST: usize = 4;
 /// Base64 characters of a minisign public key. A secret key has more.
 const PUBLIC_KEY: usize = 56;
 
-/// Possible secrets of this command line, each with the text that replaces it.
-static SUSPECTS: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+/// Most bytes of a message, and of a word in it. Each word is looked at from each of its bytes on.
+const LONGEST: usize = 16 << 10;
+const LONGEST_WORD: usize = 4096;
 
-/// Collects possible secrets from the command line and the environment. Has to run before any message.
-pub(crate) fn look() {
-    let mut suspects = of_arguments(&std::env::args_os().skip(1).collect::<Vec<_>>());
+/// Conceals the words of the command line that may be secrets. Has to run before any message. If the passphrase of a
+/// variable is such a word itself, returns the name of the variable: the word may be the name of a file as well, and
+/// could be neither told nor concealed.
+pub(crate) fn look() -> Option<&'static str> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let values = values(&words);
+    let mut suspects = suspects(&values);
     for variable in VARIABLES {
-        let value = std::env::var(variable).unwrap_or_default();
-        if value.chars().count() >= SHORTEST {
-            suspects.insert(value, HIDDEN.to_owned());
-        }
-    }
-    SUSPECTS.get_or_init(|| suspects);
-}
-
-/// The text without secrets.
-pub(crate) fn hushed(text: &str) -> String {
-    let known = SUSPECTS.get();
-    let mut text = text.to_owned();
-    // The longest comes first: a secret may contain another.
-    let mut suspects: Vec<_> = known.into_iter().flatten().collect();
-    suspects.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
-    for (secret, instead) in suspects {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), instead);
-        }
-    }
-    without_keys(&text)
-}
-
-/// Words that may be secrets, judged by where they stand.
-fn of_arguments(words: &[OsString]) -> BTreeMap<String, String> {
-    let mut suspects = BTreeMap::new();
-    let mut before = "";
-    for word in words {
-        let Some(word) = word.to_str() else {
-            before = "";
+        let passphrase = std::env::var(variable).unwrap_or_default();
+        if passphrase.chars().count() < SHORTEST {
             continue;
-        };
-        let (option, value) = match (word.strip_prefix("--"), word.split_once('=')) {
-            (Some(_), Some((option, value))) => (option, value),
-            (Some(_), None) => ("", ""),
-            (None, _) if word.starts_with("-i") && word.len() > 2 => ("-i", &word[2..]),
-            (None, _) => (before, word),
-        };
-        if is_suspect(option, value) {
-            let instead = match option.starts_with('-') {
-                true => format!("(what stands behind {option})"),
-                false => HIDDEN.to_owned(),
-            };
-            suspects.insert(value.to_owned(), instead.clone());
-            suspects.insert(fecfile::names::show(value), instead);
         }
-        before = word;
+        if values.iter().any(|(_, value)| *value == passphrase) {
+            return Some(variable);
+        }
+        let hold = |(option, value): &&(String, &str)| {
+            value.contains(&passphrase) && !NAMING.contains(&option.as_str()) && !Path::new(value).exists()
+        };
+        suspects
+            .extend(values.iter().filter(hold).map(|(_, value)| ((*value).to_owned(), HIDDEN.to_owned())));
     }
-    suspects
+    // fec protect names the sidecar of a path that is not there.
+    let ending = |ending: &'static str| {
+        suspects.iter().map(move |(word, instead)| {
+            (format!("{word}{ending}").into_bytes(), format!("{instead}{ending}"))
+        })
+    };
+    conceal(ending("").chain(ending(".fecp")).collect());
+    None
+}
+
+/// The text without keys and passwords, which have a form.
+pub(crate) fn hushed(text: &str) -> String {
+    without_keys(text)
+}
+
+/// The values of a command line, each with the option that it stands behind: a name of an option, or nothing.
+fn values(words: &[OsString]) -> Vec<(String, &str)> {
+    let mut values = Vec::new();
+    let mut before = String::new();
+    for word in words {
+        let option = std::mem::take(&mut before);
+        let Some(word) = word.to_str() else { continue };
+        match (word.strip_prefix("--"), word.strip_prefix('-').filter(|rest| !rest.is_empty())) {
+            (Some(_), _) => match word.split_once('=') {
+                Some((option, value)) => values.push((option.to_owned(), value)),
+                None => before = word.to_owned(),
+            },
+            (None, Some(cluster)) => {
+                let Some(at) = cluster.find(|c| SHORT.contains(c)) else { continue };
+                let (option, value) = (format!("-{}", &cluster[at..=at]), &cluster[at + 1..]);
+                match value.strip_prefix('=').unwrap_or(value) {
+                    "" => before = option,
+                    value => values.push((option, value)),
+                }
+            }
+            (None, None) => values.push((option, word)),
+        }
+    }
+    values
+}
+
+/// The values that may be secrets, judged by where they stand, each with the words in its place.
+fn suspects(values: &[(String, &str)]) -> BTreeMap<String, String> {
+    let is_signed = values.iter().any(|(option, _)| option == "--sign");
+    let is_told = |option: &str| NAMING.contains(&option) || (option == "--signature" && is_signed);
+    let suspects = values.iter().filter(|(option, value)| !is_told(option) && is_suspect(option, value));
+    let instead = |option: &str| match option {
+        PASSPHRASE | PASSPHRASE_FILE => format!("{BEHIND}{option})"),
+        _ if FILES.contains(&option) => format!("{BEHIND}{option})"),
+        _ => HIDDEN.to_owned(),
+    };
+    suspects.map(|(option, value)| ((*value).to_owned(), instead(option))).collect()
 }
 
 /// Tells whether the value of an option may be a secret that stands in place of a file.
 fn is_suspect(option: &str, value: &str) -> bool {
-    if value.len() < LEAST || value.starts_with('-') || Path::new(value).exists() {
+    if value.is_empty() || value.starts_with('-') || Path::new(value).exists() {
         return false;
     }
     match option {
-        PASSPHRASE | PASSPHRASE_FILE => true,
+        PASSPHRASE => !value.starts_with("udp://"),
+        PASSPHRASE_FILE => true,
         _ if FILES.contains(&option) => value.chars().count() >= SHORTEST && !is_path(value),
         // A user hardly means several words as a name, unless such a file exists.
         _ => value.chars().count() >= SHORTEST && value.contains(' ') && !value.contains(['.', '/']),
@@ -102,8 +133,36 @@ fn is_path(word: &str) -> bool {
     (starts || word.contains('.')) && !word.as_bytes().contains(&b' ')
 }
 
+/// The text with at most [`LONGEST`] bytes, and at most [`LONGEST_WORD`] in each word.
+fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_WORD {
+        return text.into();
+    }
+    let mut out = String::new();
+    for word in text.split_inclusive(|c: char| c.is_ascii_whitespace()) {
+        let bare = word.trim_ascii_end();
+        let mut end = bare.len().min(LONGEST_WORD);
+        while !bare.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (kept, cut) = bare.split_at(end);
+        if out.len() + kept.len() > LONGEST {
+            out.push('…');
+            break;
+        }
+        match cut {
+            "" => out.push_str(word),
+            // Words before the name of a host may be a password.
+            _ if cut.contains('@') => out.push_str("(hidden)… "),
+            _ => out.extend([kept, "… "]),
+        }
+    }
+    out.into()
+}
+
 /// The text without keys and passwords, which have a known form.
 fn without_keys(text: &str) -> String {
+    let text = &*bounded(text);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -151,8 +210,9 @@ fn key(text: &str) -> Option<(usize, usize)> {
         // The key has several lines, whose ends may be escaped.
         return Some((0, run(text, |byte| is_base64(byte) || b"\n\\".contains(&byte))));
     }
-    let len = run(text, is_base64);
-    (text.starts_with("RW") && len > PUBLIC_KEY).then_some((0, len))
+    let is_minisign = text.starts_with("RW");
+    let len = if is_minisign { run(text, is_base64) } else { 0 };
+    (len > PUBLIC_KEY).then_some((0, len))
 }
 
 /// A password at the start of the text, in an address or as `NAME=VALUE`: how many bytes may be kept, and how many
@@ -212,13 +272,27 @@ pub(crate) fn value_is_harmless(option: &str, value: &str) -> bool {
     let file = value.strip_prefix('@').unwrap_or(value);
     let is_name =
         !file.is_empty() && (Path::new(file).exists() || (file.len() < value.len() && is_path(file)));
+    if option == PASSPHRASE {
+        return is_name;
+    }
     let is_key = KEYS.iter().any(|key| option.starts_with(key));
     is_name || (is_key && is_path(value)) || (!is_key && repeatable(value).is_some())
 }
 
 /// The value, if it is too short for a passphrase and can be repeated.
 pub(crate) fn repeatable(value: &str) -> Option<String> {
-    (value.chars().count() < SHORTEST).then(|| hushed(value))
+    (value.chars().count() < SHORTEST).then(|| hushed(&show(value)))
+}
+
+/// Tells whether something is hidden in a text: a command in it cannot be run.
+pub(crate) fn hides(text: &str) -> bool {
+    text.contains(HIDDEN) || text.contains(BEHIND) || hushed(text) != text
+}
+
+/// Tells whether a text repeats a word of a value.
+pub(crate) fn repeats(text: &str, value: &str) -> bool {
+    let words = value.split(|c: char| !c.is_alphanumeric()).chain([value]);
+    words.filter(|word| word.len() >= LEAST).any(|word| text.contains(word))
 }
 
 #[cfg(test)]
@@ -293,25 +367,65 @@ mod tests {
         }
     }
 
+    /// The work is bounded as the text is: somebody else may have written it.
+    #[test]
+    fn long_texts_and_words_are_cut() {
+        for word in ["a", ":", "RW", "é", "s3://", "-----BEGIN ", "x=", "a@"] {
+            for before in ["", "s3://user:hunter2", "token="] {
+                let text = format!("read {before}{}: no", word.repeat(60_000));
+                let said = without_keys(&text);
+                assert!(said.len() <= LONGEST + HIDDEN.len() + 8, "{word}: {}", said.len());
+                let longest = said.split_ascii_whitespace().map(str::len).max().unwrap();
+                assert!(longest <= LONGEST_WORD + HIDDEN.len() + 8, "{word}: {longest}");
+                assert!(said.contains('…') || said.contains(HIDDEN), "{word}");
+            }
+        }
+        let long = "word ".repeat(10_000);
+        let said = without_keys(&long);
+        assert!(said.len() <= LONGEST + 4 && said.ends_with('…'), "{}", said.len());
+        // A password is hidden, although the name of the host is cut off.
+        let address = format!("s3://user:{}@host", "hunter2".repeat(1000));
+        assert!(!without_keys(&address).contains("hunter2"));
+        // A path may have 4095 bytes.
+        let path = format!("read {}: No such file", "x".repeat(4095));
+        assert_eq!(without_keys(&path), path);
+    }
+
     #[test]
     fn a_passphrase_is_what_stands_in_its_place() {
-        let all = |line: &[&str]| of_arguments(&words(line)).into_keys().collect::<Vec<_>>();
+        let all = |line: &[&str]| suspects(&values(&words(line))).into_keys().collect::<Vec<_>>();
         assert_eq!(all(&["decode", "--passphrase", "hunter2", "x.fec"]), ["hunter2"]);
         assert_eq!(all(&["decode", "--passphrase=hunter2"]), ["hunter2"]);
+        assert_eq!(all(&["decode", "--passphrase", "2"]), ["2"]);
         assert_eq!(all(&["encode", "--sign-passphrase-file", "hunter2"]), ["hunter2"]);
         assert_eq!(all(&["decode", "-i", "correct horse battery"]), ["correct horse battery"]);
         assert_eq!(all(&["decode", "--key-file=0123456789abcdef"]), ["0123456789abcdef"]);
+        for line in [&["-R", "0123456789abcdef"][..], &["-R0123456789abcdef"], &["-fqR=0123456789abcdef"]] {
+            assert_eq!(all(line), ["0123456789abcdef"]);
+        }
         assert_eq!(all(&["decode", "x.fec", "correct horse battery"]), ["correct horse battery"]);
-        let none: [&[&str]; 5] = [
+        assert_eq!(all(&["decode", "x.fec", "-q", "correct horse battery"]), ["correct horse battery"]);
+        let none: [&[&str]; 9] = [
             &["decode", "--passphrase", "-q"],
             &["decode", "--passphrase", "/dev/null"],
+            &["decode", "--passphrase", "udp://239.0.0.1:5000"],
             &["decode", "-i", "keys/mine.txt"],
             &["decode", "-i", "mine"],
             &["decode", "x.fec", "holiday-photos", "my photos.fec"],
+            &["decode", "x.fec", "-o", "photos of my holidays"],
+            &["decode", "x.fec", "-fo", "photos of my holidays"],
+            &["encode", "x", "--sign", "k", "--signature", "photos of my holidays"],
         ];
         for line in none {
             assert!(all(line).is_empty(), "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_cause_that_repeats_a_value_is_known() {
+        assert!(repeats("correct horse: not one of random, ge", "correct horse:battery staple"));
+        assert!(repeats("write it with %, as in 12345%", "12345"));
+        assert!(!repeats("a root is 64 hexadecimal digits", "a"));
     }
 
     #[test]
@@ -322,6 +436,7 @@ mod tests {
         for shown in ["@roots/a.txt", "keys/a.pub", "/dev/null", "@/dev/null"] {
             assert!(is_shown(shown), "{shown}");
         }
+        assert!(!value_is_harmless("--passphrase", "hunter.2"));
         for hidden in ["hunter2", "correct horse battery", "@correct horse battery", &"ab".repeat(31)] {
             assert!(!is_shown(hidden), "{hidden}");
         }

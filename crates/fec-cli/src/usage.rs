@@ -3,11 +3,12 @@
 use crate::args::Cli;
 use crate::examples::SHORT;
 use crate::failure::{Exit, Failure, say};
-use crate::secrets::{repeatable, value_is_harmless};
+use crate::secrets::{HIDDEN, repeatable, repeats, value_is_harmless};
 use crate::settings::report_failure;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use fecfile::names::show;
+use std::error::Error;
 
 /// Prints why a command line cannot be used, or the help that it asks for. Returns the exit code.
 pub(crate) fn end(error: &clap::Error) -> u8 {
@@ -26,12 +27,26 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
     }
-    let failure = failure(&without_values(error));
+    refuse(&failure(&without_values(error)))
+}
+
+/// Tells of a command line that cannot be used, before its options are known. Returns the exit code.
+pub(crate) fn refuse(failure: &Failure) -> u8 {
     say(&failure.to_string());
     if std::env::args_os().any(|argument| argument == "--json") {
-        report_failure(&failure, false);
+        report_failure(failure, false);
     }
     failure.exit.code()
+}
+
+/// The failure of a passphrase that is a word of the command line too.
+pub(crate) fn bare_passphrase(variable: &str) -> Failure {
+    Failure::usage(format!(
+        "the passphrase in {variable} is also a word of the command line, which others can read"
+    ))
+    .help(format!(
+        "take another name or another passphrase; or leave {variable} out, which asks at the terminal"
+    ))
 }
 
 /// The parser's message without values that may be secrets or control a terminal.
@@ -42,9 +57,18 @@ fn without_values(error: &clap::Error) -> String {
         _ => "",
     };
     let option = word(ContextKind::InvalidArg);
+    // The parser quotes values, also behind the `--` of a tip.
     let mut hide = |value: &str, shown: Option<String>| {
-        if !value.is_empty() {
-            said = said.replace(value, &shown.unwrap_or_else(|| "(hidden)".to_owned()));
+        if value.is_empty() {
+            return;
+        }
+        let instead = shown.as_deref().unwrap_or(HIDDEN);
+        for before in ["'", "'-- "] {
+            said = said.replace(&format!("{before}{value}'"), &format!("{before}{instead}'"));
+        }
+        let cause = error.source().map(ToString::to_string).filter(|_| shown.is_none());
+        if let Some(cause) = cause.filter(|cause| repeats(cause, value)) {
+            said = said.replace(&format!(": {cause}"), "");
         }
     };
     let value = word(ContextKind::InvalidValue);

@@ -6,27 +6,27 @@ mod report;
 mod table;
 
 use crate::args::{self, VerifyFormat};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::mode_of;
-use crate::fits::table::{PIPE, SIDECAR, STORES};
+use crate::fits::table::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs};
+use crate::proofs::{Proofs, has_root};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
 use crate::target::is_dash;
+use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
 use fecfile::archive::{self, Archive};
-use fecfile::error::Place as ErrorPlace;
 use fecfile::io::temporary::parent;
 use fecfile::live::detect;
-use fecfile::names::show_input;
+use fecfile::names::{show, show_input};
 use fecfile::report::Verified;
-use fecfile::restore::Wish;
 use fecfile::sidecar::Sidecar;
 use fecfile::survey::{Place, Survey, survey};
 use fecfile::{Context, ErrorKind, Input};
-use outcome::{exit, find};
+use outcome::{exit, find, opens};
 use report::{Asked, Report};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -35,11 +35,6 @@ use table::Row;
 
 pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if !args.stores.from.is_empty() {
-        if !args.trusted.signer.is_empty() {
-            return Err(
-                Failure::usage("verify --signer: in stores nothing is signed").help("leave --signer out")
-            );
-        }
         settings.given.check(STORES)?;
         return stores::verify(args, settings);
     }
@@ -51,13 +46,14 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if let Some(list) = &args.roots {
         return many::listed(list, args, settings);
     }
+    settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS])?;
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         return one_sidecar(path, args, settings);
     }
     let started = Instant::now();
     let is_one_file = matches!(&args.inputs[..], [path] if !path.is_dir());
     if is_one_file || args.inputs.iter().any(|path| is_dash(path)) {
-        check_not_for_sidecars(args)?;
+        check_not_for_sidecars(args, settings)?;
         return alone(&args.inputs, args, settings, started);
     }
     let mut survey = survey(&args.inputs)?;
@@ -65,22 +61,24 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     survey.sidecars.sort();
     survey.sidecars.dedup();
     if survey.sidecars.is_empty() {
-        check_not_for_sidecars(args)?;
+        check_not_for_sidecars(args, settings)?;
         return encodings(&survey, args, settings, started);
     }
     if args.root.is_some() {
         return of_root(&survey, args, settings, started);
     }
     match &survey.sidecars[..] {
-        // A folder holds one sidecar and no encoding. Without a key, a sealed sidecar counts as a container.
-        [path] if survey.encodings.is_empty() && args.inputs.len() == 1 => {
-            match !args.open.is_given() && Sidecar::is_sealed(path).unwrap_or(false) {
-                true => alone(std::slice::from_ref(path), args, settings, started),
-                false => one_sidecar(path, args, settings),
-            }
+        // A folder holds one sidecar and no encoding.
+        [path] if survey.encodings.is_empty() && args.inputs.len() == 1 && can_open(path, args) => {
+            one_sidecar(path, args, settings)
         }
         _ => many::surveyed(&survey, args, settings, started),
     }
+}
+
+/// Tells whether the files of a sidecar can be looked at: those of a sealed one need a key.
+fn can_open(path: &Path, args: &args::Verify) -> bool {
+    args.open.is_given() || !Sidecar::is_sealed(path).unwrap_or(false)
 }
 
 fn one_sidecar(path: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
@@ -89,34 +87,41 @@ fn one_sidecar(path: &Path, args: &args::Verify, settings: &Settings) -> Result<
 }
 
 /// Refuses options that only sidecars have.
-fn check_not_for_sidecars(args: &args::Verify) -> Result<()> {
-    let is_for_sidecars = args.quick
-        || args.sidecar_only
-        || args.base.is_some()
-        || args.state.is_some()
-        || args.budget.is_some()
-        || args.sample.is_some();
-    if !is_for_sidecars {
-        return Ok(());
-    }
-    let why = Failure::usage(
-        "verify: --base, --quick, --sidecar-only, --state, --budget and --sample are for sidecars",
-    )
-    .help("shard files and containers are always checked whole");
-    Err(sidecar::refuse_options(&args.inputs, "verify", why))
+fn check_not_for_sidecars(args: &args::Verify, settings: &Settings) -> Result<()> {
+    let only = settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SEVERAL]);
+    only.map_err(|why| sidecar::refuse_options(&args.inputs, "verify", why))
 }
 
-/// Examines the sidecar with the root that was asked for, or else the encoding with it.
+/// Examines the sidecars with the root that was asked for, or else the encoding with it.
 fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
-    check_kinds(&args.inputs, "verify")?;
-    let has_root = |path: &&PathBuf| Sidecar::open(path, args.root, &settings.library).is_ok();
-    match survey.sidecars.iter().find(has_root) {
-        Some(path) => one_sidecar(path, args, settings),
-        None => {
-            check_not_for_sidecars(args)?;
+    check_kinds(&args.inputs, "verify", Proofs::of_verify(args, settings))?;
+    let has_root = |path: &&PathBuf| args.root.is_some_and(|root| has_root(path, root, settings));
+    let found: Vec<PathBuf> = survey.sidecars.iter().filter(has_root).cloned().collect();
+    match &found[..] {
+        [] => {
+            check_not_for_sidecars(args, settings)?;
+            check_belongs(survey, &args.inputs, Proofs::of_verify(args, settings))?;
             encodings(survey, args, settings, started)
         }
+        [path] if args.inputs.len() == 1 && can_open(path, args) => one_sidecar(path, args, settings),
+        found => many::of_root(found, args, settings, started),
     }
+}
+
+/// Refuses, among several paths, those that have sidecars and hold no encoding, if no sidecar has the root that was
+/// asked for.
+fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Result<()> {
+    let has_encoding = |path: &Path| {
+        survey.encodings.iter().flat_map(|place| &place.paths).any(|file| file.starts_with(path))
+    };
+    for path in paths.iter().filter(|path| paths.len() > 1 && !has_encoding(path)) {
+        if let Some(sidecar) = survey.sidecars.iter().find(|sidecar| sidecar::is_of(sidecar, path)) {
+            let why = format!("its sidecar is {}, which has another root", show(sidecar));
+            return Err(misuse("verify", path, &why)
+                .help(format!("leave it out here, and then:\n  {}", proofs.command("verify", sidecar))));
+        }
+    }
+    Ok(())
 }
 
 /// Examines encodings: a single one in full, or several with a line each.
@@ -219,13 +224,7 @@ impl One<'_> {
             None => None,
         };
         let verified = archive.verify(args.deep, context)?;
-        let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
-        if opens == Some(true) {
-            let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-            let opened =
-                archive.restore_to_writer(&mut io::sink(), &ErrorPlace::Nowhere, wish, &context.silent())?;
-            debug_assert!(opened.is_whole());
-        }
+        let opens = opens(archive, &verified, opener.as_ref(), context)?;
         let asked = Asked {
             root_was_given: args.root.is_some(),
             opens,
@@ -233,7 +232,12 @@ impl One<'_> {
             need: args.need,
             most_memory: settings.library.max_memory,
         };
-        let exit = exit(&verified, &asked);
+        let is_unopened = keys.is_none() && archive.sealed_kind() == Some(SealedKind::Sidecar);
+        let exit = match exit(&verified, &asked) {
+            // A folder was named, and the files of the sealed sidecar in it were not looked at.
+            Exit::Done if is_unopened && args.need.is_none() && self.paths != args.inputs => Exit::Mendable,
+            exit => exit,
+        };
         let report = Report::new(&verified, archive, &asked, started.elapsed());
         let name = self.paths.iter().map(show_input).collect::<Vec<_>>().join(" ");
         settings.report_damage(exit, || match report.verdict() {
@@ -266,14 +270,14 @@ impl One<'_> {
     }
 
     fn open(&self) -> std::result::Result<Archive, Unopened> {
-        let One { args, paths, context, .. } = *self;
-        let root = args.root;
+        let One { args, paths, context, settings, .. } = *self;
+        let (root, proofs) = (args.root, Proofs::of_verify(args, settings));
         let trust = sidecar::trust(paths, &args.trusted).map_err(Unopened::other)?;
         let trust = trust.as_ref();
         match inputs(paths, "verify").map_err(Unopened::other)? {
             Inputs::Objects(input) => {
                 let beginning = archive::beginning(&input).map_err(|e| Unopened::other(e.into()))?;
-                let clue = Clue::of((&input, paths), beginning, "verify");
+                let clue = Clue::of((&input, paths), beginning, "verify", proofs);
                 let archive = find(&input, root, trust, context).map_err(|e| {
                     let is_one_shard = matches!(&input, Input::One(_))
                         && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
@@ -288,7 +292,7 @@ impl One<'_> {
             Inputs::Pipe(path, mut file) => {
                 let (head, beginning) =
                     detect::pipe(&mut file).map_err(|e| Unopened::other(Failure::io("read", &path, e)))?;
-                let clue = Clue::of_head(&path, &head, beginning, "verify");
+                let clue = Clue::of_head(&path, &head, beginning, "verify", proofs);
                 let is_shard = shard_file::has_magic(&head);
                 let input = io::Cursor::new(head).chain(file);
                 let explain = |e| Unopened::other(clue.explain(e));

@@ -488,10 +488,10 @@ fn one_file_that_fails_does_not_stop_the_others() {
 #[test]
 fn lists_that_are_empty_or_cannot_be_meant() {
     let (arena, _) = with_files();
-    let empty = arena.pipe(["encode", "--files-from", "-", "--json"], b"");
-    expect(&empty, 0);
-    assert!(empty.stdout.is_empty());
-    expect(&arena.pipe(["encode", "--files-from", "-"], b"\n\n"), 0);
+    for empty in [&b""[..], b"\n\n", b"\0"] {
+        assert!(arena.refuses_pipe(["encode", "--files-from", "-"], empty, 2).contains("it lists nothing"));
+        assert!(arena.refuses_pipe(["protect", "--files-from", "-"], empty, 2).contains("it lists nothing"));
+    }
     arena.refuses(["encode", "--files-from", "nosuch"], 4);
     for bad in [
         &["-o", "one.fec"][..],

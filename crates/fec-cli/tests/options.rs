@@ -82,7 +82,7 @@ const VALUES: [(&str, &str); 66] = [
 ];
 
 /// Options that the parser requires together with these.
-const TOGETHER: [(&str, &str, &[&str]); 12] = [
+const TOGETHER: [(&str, &str, &[&str]); 13] = [
     ("verify", "older-than", &["--state", "state"]),
     ("verify", "budget", &["--state", "state"]),
     ("*", "signature", &["--signer", "sk.pub"]),
@@ -95,10 +95,11 @@ const TOGETHER: [(&str, &str, &[&str]); 12] = [
     ("protect", "cipher", &["--recipients-file", "recipients"]),
     ("decode", "early", &["--root", "@root"]),
     ("encode", "null", &["--files-from", "list"]),
+    ("bench", "gate", &["--compare", "saved"]),
 ];
 
 fn is_choosing(command: &str, option: &str) -> bool {
-    CHOOSING.contains(&(command, option)) || (command, option) == ("bench", "gates")
+    CHOOSING.contains(&(command, option))
 }
 
 /// A folder with an encoding of every kind.
@@ -190,6 +191,7 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
         Some("@recipient") => words.push(text(&arena.read("recipients"))),
         Some("@root") => words.push(root.to_owned()),
         Some("text") if command == "bench" => words.push("table".to_owned()),
+        Some("30d") if command == "bench" => words.push("30".to_owned()),
         Some("places") if command == "repair" => words.push("p1".to_owned()),
         Some("places") => words.push("p3".to_owned()),
         Some("12") | None => words.extend(value.map(str::to_owned)),
@@ -197,7 +199,9 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     }
     let more = TOGETHER.iter().filter(|(of, name, _)| *name == option && (*of == command || *of == "*"));
     let own = |of: &str| of != "*" || !["encode", "protect"].contains(&command);
-    let more = more.filter(|(of, ..)| own(of)).flat_map(|(.., more)| more.iter());
+    // The line for stores has a root.
+    let more = more.filter(|(of, .., more)| own(of) && !(mode == STORES && more.contains(&"--root")));
+    let more = more.flat_map(|(.., more)| more.iter());
     words.extend(more.map(|word| if *word == "@root" { root.to_owned() } else { (*word).to_owned() }));
     words
 }
@@ -234,10 +238,77 @@ fn an_option_that_does_nothing_is_refused() {
                     let said = text(&output.stderr);
                     assert_eq!(code(&output), 2, "{args:?} ({mode}): {said}");
                     assert!(said.starts_with("fec: "), "{args:?}: {said}");
+                    names_why(command, option, mode, (&args, &said));
                     arena.unchanged(&before);
                 }
             }
         }
+    }
+}
+
+/// Asserts that a refusal names the option, and the one that chose the mode, and gives the advice of the table.
+fn names_why(command: &table::Command, option: &str, mode: Mode, (args, said): (&[String], &str)) {
+    // A root chooses among several inputs, or none of them has it.
+    if (command.name, option) == ("verify", "root") {
+        return;
+    }
+    let is_together = |with: &&str| with.starts_with("--") && said.contains(*with);
+    let together =
+        TOGETHER.iter().filter(|(of, name, _)| *name == option && (*of == command.name || *of == "*"));
+    let is_named = said.contains(&format!("--{option}"));
+    assert!(is_named || together.flat_map(|(.., with)| with.iter()).any(is_together), "{args:?}: {said}");
+    let of_option = command.options.iter().find(|(options, _)| options.contains(&option));
+    let of_option = of_option.map_or(&[][..], |(_, modes)| modes);
+    let mut choosers = command.chosen.iter().filter(|(_, modes)| modes.contains(&mode));
+    if let Some((chooser, modes)) = choosers.next() {
+        let chooser = format!("--{chooser}");
+        let is_another = of_option.iter().all(|mode| !modes.contains(mode));
+        assert!(!(is_another && args.contains(&chooser)) || said.contains(&chooser), "{args:?}: {said}");
+    }
+    let mut advice = command.advice.iter().filter(|(names, ..)| names.contains(&option));
+    if let Some((.., advice)) = advice.find(|(_, modes, _)| modes.contains(&mode))
+        && said.contains(&format!("it does nothing with {mode}"))
+    {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(said).contains(&words(advice)), "{args:?}: {said}");
+    }
+}
+
+/// Wrong use is told before any work, and by the option that is missing or that stands in the way.
+#[test]
+fn a_refusal_comes_before_work_and_names_both_options() {
+    let arena = furnished();
+    for (args, says) in [
+        (&["encode", "none", "--rate", "1/6"][..], "encode --rate: --stream is missing"),
+        (&["encode", "none", "--spool", "."], "encode --spool: --to is missing"),
+        (
+            &["encode", "a", "--to", "p2", "--keep"],
+            "encode --keep: it does nothing with stores, and cannot be used with --to",
+        ),
+        (&["encode", "--files-from", "none", "--to", "p2"], "and cannot be used with --files-from"),
+        (
+            &["encode", "a", "--stream", "-o", "x", "--ttl", "2"],
+            "pipe; it is for a live stream over the network",
+        ),
+        (&["decode", "none", "--timeout", "1s"], "decode --timeout: --from is missing"),
+        (&["decode", "none", "--interface", "lo"], "udp://ADDRESS:PORT"),
+        (&["decode", "--stream", "none", "--root", "@root"], "and cannot be used with --stream"),
+        (&["verify", "none", "--limit", "1M"], "verify --limit: --from is missing"),
+        (&["verify", "--roots", "none", "--quick"], "and cannot be used with --roots"),
+        (
+            &["verify", "--from", "none", "--root", "@root", "--roots", "x"],
+            "and cannot be used with --from\n",
+        ),
+        (&["repair", "none", "--now"], "repair --now: --from is missing"),
+        (&["protect", "none", "--signer", "sk.pub"], "protect --signer: --update is missing"),
+        (&["bench", "--gates", "--require-backend", "scalar"], "and cannot be used with --gates"),
+        (
+            &["bench", "kernels", "--gates"],
+            "bench --gates: it does nothing with kernels; it is for reference, seal\n",
+        ),
+    ] {
+        let said = arena.refuses(args, 2);
+        assert!(said.contains(says), "{args:?}: {said}");
     }
 }
 
@@ -261,7 +332,8 @@ fn an_option_that_acts_is_taken() {
                     }
                     let output = arena.pipe(&args, &input);
                     let said = text(&output.stderr);
-                    let is_idle = said.contains(&format!(" --{option}: it does nothing with"));
+                    let told = [": it does nothing with", ": --"].map(|why| format!(" --{option}{why}"));
+                    let is_idle = told.iter().any(|told| said.contains(told));
                     assert!(!is_idle, "{args:?} ({mode}): {said}");
                     for made in listing(&arena.work).iter().filter(|name| !furniture.contains(name)) {
                         let path = arena.path(made);

@@ -74,8 +74,16 @@ fn several_files_are_listed_as_verify_checks_them() {
     // A rotten line does not keep the other lines from being checked, and is reported.
     let rotten = lines.replacen("a.shards", "a.shards\nx", 1);
     arena.write("roots", rotten.as_bytes());
-    let checked = arena.expect(["verify", "--roots", "roots"], 2);
+    let checked = arena.expect(["verify", "--roots", "roots"], 4);
     assert!(text(&checked.stderr).contains("line 2") && said(&checked).contains("a.shards: intact"));
+    // It hides no loss, and is wrong use where all else is intact.
+    let first = lines.lines().next().unwrap();
+    arena.write("roots", format!("x\n{first}\n").as_bytes());
+    arena.expect(["verify", "--roots", "roots"], 2);
+    for nth in 0..3 {
+        fs::remove_file(arena.path(format!("a.shards/a.00{nth}.shard"))).unwrap();
+    }
+    arena.expect(["verify", "--roots", "roots"], 3);
     arena.refuses(["verify", "--roots", "roots", "a.shards"], 2);
     // A file that is no list at all is not reported line by line.
     for noise in [payload(7, 200_000), vec![b'\n'; 9], vec![0; 1 << 20]] {

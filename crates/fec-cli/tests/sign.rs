@@ -250,6 +250,14 @@ fn signatures_stand_in_files_of_their_own_too() {
     let with = ["--signer", OTHER_PUBLIC, "--signature", "d.minisig"];
     assert!(decoded(&arena, "d.fec", &with) == arena.read("in"));
     arena.expect([&["verify", "d.fec", "-q"], &with[..]].concat(), 0);
+    // A pipe gives the signature once, however many encodings it is for.
+    fs::copy(arena.path("d.fec"), arena.path("copy.fec")).unwrap();
+    let signature = arena.read("d.minisig");
+    let piped = ["--signer", OTHER_PUBLIC, "--signature", "/dev/stdin"];
+    expect(&arena.pipe([&["verify", "d.fec", "copy.fec"], &piped[..]].concat(), &signature), 0);
+    fs::create_dir(arena.path("one")).unwrap();
+    fs::copy(arena.path("d.fec"), arena.path("one/d.fec")).unwrap();
+    expect(&arena.pipe([&["verify", "one", "--root", &root], &piped[..]].concat(), &signature), 0);
     // The first key signed an encoding with the same root.
     assert!(decoded(&arena, "c.fec", &with) == arena.read("in"));
     let again =

@@ -3,32 +3,20 @@
 #[path = "common/mod.rs"]
 mod common;
 
-use common::{Arena, payload, text};
+use common::{Arena, can_trace, payload, text, traced};
 use std::collections::BTreeSet;
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// The relevant system calls: (name, arguments), with the paths of descriptors in `<…>`.
 struct Calls(Vec<(String, String)>);
-
-/// Tells whether processes may be traced here.
-fn can_trace() -> bool {
-    let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
-    let can = traced.is_ok_and(|output| output.status.success());
-    if !can {
-        println!("skipped: strace cannot be used here");
-    }
-    can
-}
 
 impl Calls {
     /// The calls of a run of `fec` that ends with 0.
     #[track_caller]
     fn of(arena: &Arena, args: &[&str]) -> Calls {
-        let fec = common::fec();
-        let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-o", "../calls"]);
-        command.args(["-e", "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat"]);
-        command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
+        let options = ["-y", "-s", "4096", "-o", "../calls"];
+        let calls = "trace=fsync,fdatasync,syncfs,rename,renameat,renameat2,linkat";
+        let mut command = traced(arena, &[&options[..], &["-e", calls]].concat(), args);
         let output = command.output().expect("strace starts");
         common::expect(&output, 0);
         let log = std::fs::read(arena.work.join("../calls")).expect("strace has written it");
@@ -164,13 +152,8 @@ fn nothing_is_waited_for_without_a_wish() {
 
 /// Runs `fec` under strace. Closing some files fails, as on a network file system without room.
 fn refusing(arena: &Arena, refused: &[&str], args: &[&str]) -> Output {
-    let fec = common::fec();
-    let mut command = Command::new("strace");
-    command
-        .args(["-f", "-qq", "-y", "-o", "../calls", "-e", "signal=none", "-e", "trace=close"])
-        .args(refused);
-    command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
-    command.output().expect("strace starts")
+    let options = [&["-y", "-o", "../calls", "-e", "trace=close"], refused].concat();
+    traced(arena, &options, args).output().expect("strace starts")
 }
 
 #[test]
@@ -202,26 +185,10 @@ fn what_the_system_tells_when_a_file_is_closed_is_an_error() {
     }
     // Standard output, whose file this process keeps open.
     let file = std::fs::File::create(arena.path("restored")).expect("a new file");
-    let mut command = Command::new("strace");
     let path = format!("{work}/restored");
-    command.args([
-        "-f",
-        "-qq",
-        "-o",
-        "../calls",
-        "-e",
-        "trace=close",
-        "-e",
-        "inject=close:error=EDQUOT",
-        "-P",
-        &path,
-    ]);
-    command
-        .arg(common::fec().get_program())
-        .args(["decode", "s", "-o", "-"])
-        .current_dir(&arena.work)
-        .stdout(file);
-    let output = command.output().expect("strace starts");
+    let options = ["-o", "../calls", "-e", "trace=close", "-e", "inject=close:error=EDQUOT", "-P", &path];
+    let mut command = traced(&arena, &options, &["decode", "s", "-o", "-"]);
+    let output = command.stdout(file).output().expect("strace starts");
     common::expect(&output, 4);
     assert!(text(&output.stderr).contains("quota"), "{}", text(&output.stderr));
 }
@@ -235,19 +202,9 @@ fn a_folder_that_cannot_be_replaced_in_one_step_stays() {
     let (arena, _) = arena();
     arena.expect(["encode", "in", "-k", "3", "-m", "2", "-o", "s/", "--no-sync"], 0);
     let before = common::listing(&arena.path("s"));
-    let mut command = Command::new("strace");
-    command.args([
-        "-f",
-        "-qq",
-        "-o",
-        "../calls",
-        "-e",
-        "trace=renameat2",
-        "-e",
-        "inject=renameat2:error=EINVAL",
-    ]);
-    command.arg(common::fec().get_program()).args(["encode", "in", "-k", "4", "-m", "2", "-o", "s/", "-f"]);
-    let output = command.current_dir(&arena.work).output().expect("strace starts");
+    let options = ["-o", "../calls", "-e", "trace=renameat2", "-e", "inject=renameat2:error=EINVAL"];
+    let args = ["encode", "in", "-k", "4", "-m", "2", "-o", "s/", "-f"];
+    let output = traced(&arena, &options, &args).output().expect("strace starts");
     common::expect(&output, 4);
     assert!(text(&output.stderr).contains("cannot exchange two folders"), "{}", text(&output.stderr));
     assert_eq!(common::listing(&arena.path("s")), before);

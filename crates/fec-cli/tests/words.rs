@@ -38,7 +38,7 @@ fn commands_stand_on_lines_of_their_own() {
     arena.write("d/photo", b"another photo");
     arena.write("d/new", b"a new one");
     let report = text(&arena.expect(["verify", "d.fecp"], 1).stdout);
-    for command in ["  fec protect --update PATH", "  fec repair --revert --undo FILE d.fecp"] {
+    for command in ["  fec protect --update d", "  fec repair --revert --undo FILE d.fecp"] {
         assert!(report.lines().any(|line| line == command), "{command}: {report}");
     }
     let said = arena.refuses(["encode", "d"], 2);

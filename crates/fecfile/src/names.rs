@@ -1,6 +1,17 @@
 //! Names and numbers as people read them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
+
+/// Names that are not told, each with the words in its place.
+static CONCEALED: OnceLock<BTreeMap<Vec<u8>, String>> = OnceLock::new();
+
+/// Makes [`show`] tell other words in place of these names, which may be secrets. The first call counts, for the whole
+/// process.
+pub fn conceal(names: BTreeMap<Vec<u8>, String>) {
+    CONCEALED.get_or_init(|| names);
+}
 
 /// A path or recorded name for people. Control characters and broken UTF-8 are escaped, so that no name can trick a
 /// terminal.
@@ -16,6 +27,9 @@ pub fn show_input(path: impl AsRef<Path>) -> String {
 
 /// [`show`] for a name that is raw bytes.
 pub fn show_bytes(name: &[u8]) -> String {
+    if let Some(instead) = CONCEALED.get().and_then(|concealed| concealed.get(name)) {
+        return instead.clone();
+    }
     let mut out = String::new();
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -102,5 +116,15 @@ mod tests {
     #[test]
     fn names_cannot_play_tricks_with_a_terminal() {
         assert_eq!(show_bytes(b"a\x1b[2Jb\xff\n"), "a\\u{1b}[2Jb\\xff\\n");
+    }
+
+    #[test]
+    fn a_concealed_name_is_told_in_other_words_and_nothing_else_is() {
+        conceal(BTreeMap::from([(b"hunter2".to_vec(), "(hidden)".to_owned())]));
+        assert_eq!((show("hunter2"), show_input("hunter2")), ("(hidden)".to_owned(), "(hidden)".to_owned()));
+        assert_eq!(
+            (show("hunter2.fec"), show("x/hunter2")),
+            ("hunter2.fec".to_owned(), "x/hunter2".to_owned())
+        );
     }
 }

@@ -37,6 +37,7 @@ pub struct Repair<'a> {
 }
 
 /// The result of a repair.
+#[must_use = "something may still be damaged"]
 #[derive(Debug)]
 pub struct Repaired {
     /// The form of the encoding.

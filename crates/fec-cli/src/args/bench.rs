@@ -1,6 +1,6 @@
 //! The arguments of `fec bench`.
 
-use super::values::{Hash, per_cent};
+use super::values::{Hash, per_cent, words};
 use crate::examples;
 use crate::link::args::Link;
 use crate::stream::args::Kind;
@@ -83,11 +83,11 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Fail, with exit code 2, unless this kernel is the one in use
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = words)]
     pub(crate) require_backend: Option<String>,
     /// The caches to model: cortex-a53, cortex-a55, cortex-a72, cortex-a76, host, or L1,WAYS,L2,WAYS as in
     /// 32K,4,512K,16
-    #[arg(long, value_name = "CACHES", default_value = "host")]
+    #[arg(long, value_name = "CACHES", default_value = "host", value_parser = words)]
     pub(crate) model: String,
     /// Of `model`: a live stream with this profile, in place of a set
     #[arg(long, value_enum, value_name = "PROFILE")]
@@ -113,7 +113,7 @@ pub(crate) struct Bench {
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;
     /// of `seal`: the ciphers against published vectors and another implementation, and age files
-    #[arg(long, conflicts_with_all = ["save", "compare", "require_backend"])]
+    #[arg(long)]
     pub(crate) gates: bool,
 }
 

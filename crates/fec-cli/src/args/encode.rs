@@ -19,7 +19,7 @@ pub(crate) struct Encode {
     pub(crate) inputs: Vec<PathBuf>,
     /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does not stop
     /// the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its last component
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["inputs", "stream", "to", "root_file"])]
+    #[arg(long, value_name = "LIST", conflicts_with = "inputs")]
     pub(crate) files_from: Option<PathBuf>,
     /// With --files-from: paths end with zero bytes, not with lines
     #[arg(short = '0', long, requires = "files_from")]
@@ -57,23 +57,17 @@ pub(crate) struct Encode {
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
     /// Print the root on standard output, also where that was redirected to a new file, which gets a container otherwise
-    #[arg(long, conflicts_with_all = ["stream", "json"])]
+    #[arg(long, conflicts_with = "json")]
     pub(crate) print_root: bool,
     /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing
     /// or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
-    #[arg(long, conflicts_with_all = ["stream", "to"])]
+    #[arg(long)]
     pub(crate) keep: bool,
     /// Replace what exists
     #[arg(short, long)]
     pub(crate) force: bool,
     /// With --sign: write the signature to this file, not into the container or the shard files
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "sign",
-        conflicts_with = "files_from",
-        help_heading = "Signatures"
-    )]
+    #[arg(long, value_name = "FILE", requires = "sign", help_heading = "Signatures")]
     pub(crate) signature: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: sign::args::Secret,

@@ -20,6 +20,7 @@ pub(crate) use manifest::Manifest;
 pub(crate) use protect::Protect;
 pub(crate) use repair::Repair;
 pub(crate) use values::Hash;
+use values::words;
 pub(crate) use verify::{Verify, VerifyFormat};
 
 use crate::examples;
@@ -66,11 +67,11 @@ pub(crate) struct Common {
     #[arg(long = "where", global = true)]
     pub(crate) locate: bool,
     /// Use this kernel; an error if this machine does not have it; `list` lists those that it has [default: the fastest it has]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", value_parser = words)]
     pub(crate) backend: Option<String>,
     /// Settings of the kernel: a processor's name, NAME=VALUE, or several with commas between; `list` lists them. They
     /// change how fast it is and nothing else [default: those for this processor]
-    #[arg(long, global = true, value_name = "LIST")]
+    #[arg(long, global = true, value_name = "LIST", value_parser = words)]
     pub(crate) tuning: Option<String>,
     /// Read files with ordinary reads instead of mapping them
     #[arg(long, global = true)]
@@ -113,7 +114,7 @@ pub(crate) enum Command {
     #[command(after_help = examples::MAN)]
     Man {
         /// encode, decode, …
-        #[arg(value_name = "COMMAND")]
+        #[arg(value_name = "COMMAND", value_parser = words)]
         command: Option<String>,
     },
 }

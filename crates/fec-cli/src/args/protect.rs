@@ -45,7 +45,7 @@ pub(crate) struct Protect {
     #[arg(long)]
     pub(crate) sha256: bool,
     /// With --update: the root that the sidecar has now, 64 hexadecimal digits, or @FILE
-    #[arg(long, value_name = "HEX|@FILE", value_parser = root, requires = "update")]
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
     /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
     #[arg(short, long)]
@@ -53,20 +53,13 @@ pub(crate) struct Protect {
     #[command(flatten)]
     pub(crate) seal: seal::args::Seal,
     /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for the recipients that are named
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        requires = "update",
-        conflicts_with = "passphrase",
-        help_heading = "Sealing"
-    )]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "passphrase", help_heading = "Sealing")]
     pub(crate) identity: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: sign::args::Secret,
     /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file. With
     /// --sign it is that of the same key, unless others are given
-    #[arg(long, value_name = "PUB", value_parser = sign::args::signer, requires = "update", help_heading = "Signatures")]
+    #[arg(long, value_name = "PUB", value_parser = sign::args::signer, help_heading = "Signatures")]
     pub(crate) signer: Vec<Signer>,
     /// The file of the signature, which is read, and with --sign written [default: X.fecp.minisig]
     #[arg(long, value_name = "FILE", help_heading = "Signatures")]

@@ -48,13 +48,13 @@ pub(crate) struct Repair {
     pub(crate) open: seal::args::Open,
     /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places count as
     /// lost [default: those of --from that can be written to]
-    #[arg(long, value_name = "URL[,domain=D]", requires = "places")]
+    #[arg(long, value_name = "URL[,domain=D]")]
     pub(crate) to: Vec<String>,
     /// With --from: make all anew that is lost, not only where more than half of what may be lost is
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub(crate) now: bool,
     /// With --from: look at every byte, not only at sizes and first bytes
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub(crate) deep: bool,
     #[command(flatten)]
     pub(crate) stores: stores::args::From,

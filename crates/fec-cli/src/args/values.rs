@@ -28,6 +28,14 @@ impl From<Hash> for HashKind {
     }
 }
 
+/// Words without white space, with commas between.
+pub(crate) fn words(text: &str) -> Result<String, String> {
+    match text.split(',').any(|word| word.trim().contains(char::is_whitespace)) {
+        true => Err("it has no spaces".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 /// `5%` is 0.05.
 pub(super) fn per_cent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').ok_or("write per cent, as in 5%")?;

@@ -26,22 +26,18 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
     /// Check each line of this list, ROOT  PATH, as encode prints them for several files; `-` is standard input
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with_all = ["inputs", "root", "from", "quick", "sidecar_only", "base", "state", "budget", "sample"],
-    )]
+    #[arg(long, value_name = "LIST", conflicts_with = "inputs")]
     pub(crate) roots: Option<PathBuf>,
     /// Ask whether so many intact shards are there of every set, and nothing else: exit code 0, or 3 if there are fewer
     #[arg(
         long,
         value_name = "N",
-        conflicts_with_all = ["from", "deep"],
+        conflicts_with = "deep",
         value_parser = clap::value_parser!(u32).range(1..=256),
     )]
     pub(crate) need: Option<u32>,
     /// How the report is printed
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text, conflicts_with = "from")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = VerifyFormat::Text)]
     pub(crate) format: VerifyFormat,
     /// Also decode every set and check that it is one codeword. Of a sidecar: whether its recovery data is that of the
     /// files, which reads them twice, in the memory of --max-memory and 32 bytes for each block of files that are

@@ -84,7 +84,7 @@ pub(super) fn run(
                 }
                 Err(mut failure) => {
                     if output.is_none() && args.files_from.is_none() && files.last() == Some(file) {
-                        failure = output_meant(failure, files, "encode");
+                        failure = output_meant(failure, files, settings);
                     }
                     failed += 1;
                     worst = worst.max(failure.exit);

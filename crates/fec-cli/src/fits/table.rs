@@ -1,5 +1,5 @@
-//! The options of each command, and the inputs that each option acts on. The tests compare this table with the options
-//! of the command line.
+//! The options of each command, and the inputs that each option acts on: the one place that says which option goes with
+//! what. The tests compare this table with the options of the command line, and with what the commands do.
 
 /// The kind of thing that a command works on, as messages name it.
 pub(crate) type Mode = &'static str;
@@ -19,24 +19,38 @@ pub(crate) const UPDATE: Mode = "an update";
 pub(crate) const KEYS: Mode = "a new key";
 pub(crate) const LINK: Mode = "the link";
 pub(crate) const TEXT: Mode = "text for the shell";
-pub(crate) const GATES: Mode = "--gates";
+pub(crate) const GATES: Mode = "a check of this build";
 
-/// A command, the modes it works on, and its options in groups, each with the modes it acts on.
+/// Options of a command.
+type Names = &'static [&'static str];
+
+/// A command and the modes it works on.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     pub(crate) modes: &'static [Mode],
-    pub(crate) options: &'static [(&'static [&'static str], &'static [Mode])],
+    /// The options that choose modes.
+    pub(crate) chosen: &'static [(&'static str, &'static [Mode])],
+    /// The options in groups, each with the modes it acts on.
+    pub(crate) options: &'static [(Names, &'static [Mode])],
+    /// Advice for options in modes that they do not act on, where there is more to say than to leave them out.
+    pub(crate) advice: &'static [(Names, &'static [Mode], &'static str)],
 }
 
 const SEAL: [&str; 2] = ["recipient", "recipients-file"];
 const NETWORK_OPTIONS: [&str; 4] = ["spool", "timeout", "retries", "limit"];
 
+const UNSIGNED: &str = "in stores nothing is signed: leave --signer out";
+const SHARED: &str = "both ends of a live stream share a key: --key-file or --passphrase";
+const ROOTLESS: &str = "a live stream has no root, and is written as far as it comes";
+
+const FILES: &[Mode] = &[SHARDS, CONTAINER];
 const ENCODED: &[Mode] = &[SHARDS, CONTAINER, PIPE, STORES, SEVERAL];
 const STREAMS: &[Mode] = &[STREAM, NETWORK];
 
 const ENCODE: Command = Command {
     name: "encode",
     modes: &[SHARDS, CONTAINER, PIPE, STREAM, NETWORK, STORES, SEVERAL],
+    chosen: &[("stream", STREAMS), ("to", &[STORES]), ("files-from", &[SEVERAL])],
     options: &[
         (
             &["json", "force", "passphrase", "cipher"],
@@ -72,11 +86,23 @@ const ENCODE: Command = Command {
         (&["to", "segment-size", "uploads", "crowded"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
     ],
+    advice: &[
+        (&["sign"], STREAMS, "a live stream has no root to sign: seal it with --key-file"),
+        (
+            &["sign"],
+            &[STORES],
+            "what goes to stores is not signed: keep its root, which fec decode --from needs anyway",
+        ),
+        (&SEAL, STREAMS, SHARED),
+        (&["to"], &[SEVERAL], "with --to one file is sent at a time"),
+        (&["print-root"], &[SEVERAL], "of several files a line is printed for each"),
+    ],
 };
 
 const DECODE: Command = Command {
     name: "decode",
     modes: &[SHARDS, CONTAINER, PIPE, STREAM, NETWORK, STORES],
+    chosen: &[("stream", STREAMS), ("from", &[STORES])],
     options: &[
         (&["json", "output", "force", "passphrase"], &[SHARDS, CONTAINER, PIPE, STREAM, NETWORK, STORES]),
         (&["root", "range", "identity"], &[SHARDS, CONTAINER, PIPE, STORES]),
@@ -100,42 +126,79 @@ const DECODE: Command = Command {
         (&["from"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
     ],
+    advice: &[
+        (&["signer"], &[STORES], UNSIGNED),
+        (&["signer", "root", "range", "partial", "early"], STREAMS, ROOTLESS),
+        (&["identity"], STREAMS, SHARED),
+        (&["follow"], &[STREAM], "of a file or pipe with several streams, --stream-id chooses one"),
+        (
+            &["key-file", "latency", "deadline-packets", "gap", "idle-ms", "wait-ms", "stats", "stream-id"],
+            &[SHARDS, CONTAINER, PIPE],
+            "it is no stream; if it is one whose beginning is damaged, add --stream",
+        ),
+        (
+            &["max-age", "follow", "interface"],
+            &[SHARDS, CONTAINER, PIPE, STREAM],
+            "it is for a stream that comes from a network: udp://ADDRESS:PORT",
+        ),
+    ],
 };
 
 const VERIFY: Command = Command {
     name: "verify",
     modes: &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES],
+    chosen: &[("from", &[STORES]), ("roots", &[LIST])],
     options: &[
         (&["json", "deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SIDECARS, STORES]),
         (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
         (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST]),
         (&["need"], &[SHARDS, CONTAINER, PIPE, SEVERAL, LIST]),
-        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR]),
+        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
         (&["quick", "sidecar-only", "base", "sample"], &[SIDECAR, SIDECARS]),
         (&["state", "older-than", "budget"], &[SIDECAR]),
         (&["roots"], &[LIST]),
         (&["from"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
     ],
+    advice: &[
+        (&["signer"], &[STORES], UNSIGNED),
+        (
+            &["quick", "sidecar-only", "base", "sample", "state", "older-than", "budget"],
+            &[SHARDS, CONTAINER, PIPE, SEVERAL],
+            "shard files and containers are always checked whole",
+        ),
+    ],
 };
 
 const REPAIR: Command = Command {
     name: "repair",
     modes: &[SHARDS, CONTAINER, SIDECAR, STORES],
+    chosen: &[("from", &[STORES])],
     options: &[
         (&["json", "root", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, STORES]),
         (&["output", "signer", "signature"], &[SHARDS, CONTAINER, SIDECAR]),
-        (&["force"], &[SHARDS, CONTAINER]),
+        (&["force"], FILES),
         (&["base", "revert", "partial", "undo", "identity", "passphrase"], &[SIDECAR]),
         (&["from", "to", "now", "deep"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
+    ],
+    advice: &[
+        (&["signer"], &[STORES], UNSIGNED),
+        (
+            &["base", "revert", "partial", "undo"],
+            FILES,
+            "of shard files and containers only what is damaged or missing is written",
+        ),
+        (&["identity", "passphrase"], FILES, "all but sealed sidecars is repaired without a key"),
+        (&["force"], &[SIDECAR], "to make files what they were although somebody changed them, add --revert"),
     ],
 };
 
 const PROTECT: Command = Command {
     name: "protect",
     modes: &[NEW, UPDATE],
+    chosen: &[("update", &[UPDATE])],
     options: &[
         (
             &[
@@ -159,71 +222,52 @@ const PROTECT: Command = Command {
         (&SEAL, &[NEW, UPDATE]),
         (&["update", "root", "identity", "signer"], &[UPDATE]),
     ],
+    advice: &[],
 };
 
 const MANIFEST: Command = Command {
     name: "manifest",
     modes: &[SIDECAR],
+    chosen: &[],
     options: &[(&["json", "sha256", "b3", "root", "identity", "passphrase"], &[SIDECAR])],
+    advice: &[],
 };
 
 const KEYGEN: Command = Command {
     name: "keygen",
     modes: &[KEYS],
+    chosen: &[],
     options: &[(&["json", "stream", "pq", "sign", "sign-passphrase-file", "output"], &[KEYS])],
+    advice: &[],
 };
+
+/// The modes of `bench`: presets, then the others.
+const BENCH_MODES: &[Mode] = &[
+    "reference",
+    "kernels",
+    "batch",
+    "sets",
+    "files",
+    "roof",
+    "model",
+    "tuning",
+    "window",
+    "stream",
+    "seal",
+    GATES,
+    LINK,
+];
+const BENCHES: &[Mode] = BENCH_MODES.split_at(11).0;
+const BENCHES_AND_GATES: &[Mode] = BENCH_MODES.split_at(12).0;
 
 const BENCH: Command = Command {
     name: "bench",
-    modes: &[
-        "reference",
-        "kernels",
-        "batch",
-        "sets",
-        "files",
-        "roof",
-        "model",
-        "tuning",
-        "window",
-        "stream",
-        "seal",
-        GATES,
-        LINK,
-    ],
+    modes: BENCH_MODES,
+    chosen: &[("gates", &[GATES])],
     options: &[
-        (
-            &["format", "require-backend"],
-            &[
-                "reference",
-                "kernels",
-                "batch",
-                "sets",
-                "files",
-                "roof",
-                "model",
-                "tuning",
-                "window",
-                "stream",
-                "seal",
-                GATES,
-            ],
-        ),
-        (
-            &["rounds", "budget", "quick", "save", "compare", "gate"],
-            &[
-                "reference",
-                "kernels",
-                "batch",
-                "sets",
-                "files",
-                "roof",
-                "model",
-                "tuning",
-                "window",
-                "stream",
-                "seal",
-            ],
-        ),
+        (&["json"], BENCH_MODES),
+        (&["format"], BENCHES_AND_GATES),
+        (&["require-backend", "rounds", "budget", "quick", "save", "compare", "gate"], BENCHES),
         (&["data", "recovery"], &["reference", "batch", "files", "model"]),
         (&["set-size"], &["reference", "files", "model"]),
         (&["hash"], &["reference"]),
@@ -231,30 +275,15 @@ const BENCH: Command = Command {
         (&["profile"], &["model"]),
         (&["dir"], &["files", "roof"]),
         (&["loss"], &["stream"]),
-        (&["gates"], &[GATES]),
-        (
-            &["json"],
-            &[
-                "reference",
-                "kernels",
-                "batch",
-                "sets",
-                "files",
-                "roof",
-                "model",
-                "tuning",
-                "window",
-                "stream",
-                "seal",
-                GATES,
-                LINK,
-            ],
-        ),
+        (&["gates"], &["reference", "seal", GATES]),
     ],
+    advice: &[],
 };
 
-const COMPLETIONS: Command = Command { name: "completions", modes: &[TEXT], options: &[(&["json"], &[])] };
-const MAN: Command = Command { name: "man", modes: &[TEXT], options: &[(&["json"], &[])] };
+const COMPLETIONS: Command =
+    Command { name: "completions", modes: &[TEXT], chosen: &[], options: &[(&["json"], &[])], advice: &[] };
+const MAN: Command =
+    Command { name: "man", modes: &[TEXT], chosen: &[], options: &[(&["json"], &[])], advice: &[] };
 
 /// All commands.
 pub(crate) const COMMANDS: [Command; 10] =

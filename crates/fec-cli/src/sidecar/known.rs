@@ -6,6 +6,7 @@
 
 use fec_core::digest::Digest;
 use fecfile::io::output::{Policy, write_text};
+use fecfile::io::own::{Stands, look};
 use fecfile::names::hex;
 use fecfile::roots::parse_root;
 use rustix::fs::OFlags;
@@ -31,32 +32,33 @@ fn is_own(meta: &Metadata) -> bool {
     meta.uid() == geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
-/// Opens the list, if this user owns it and its folder.
-fn open(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+/// Opens the list for reading, if nobody else can write to it or to its folder. `None`: there is no list.
+fn open(path: &Path) -> io::Result<Option<File>> {
     let is_in_own =
         path.parent().is_some_and(|folder| fs::symlink_metadata(folder).is_ok_and(|m| is_own(&m)));
-    let file = how.custom_flags(flags.bits() as i32).open(path)?;
-    let meta = file.metadata()?;
-    match is_in_own && meta.is_file() && is_own(&meta) {
-        true => Ok(file),
-        false => Err(io::ErrorKind::PermissionDenied.into()),
+    match look(path)? {
+        Stands::Nothing if is_in_own => Ok(None),
+        Stands::Own(file, meta) if is_in_own && is_own(&meta) => Ok(Some(file)),
+        _ => Err(io::ErrorKind::PermissionDenied.into()),
     }
 }
 
 /// Reads the end of the list.
-fn read(path: &Path) -> io::Result<String> {
-    let mut file = open(path, OpenOptions::new().read(true))?;
-    let start = file.metadata()?.len().saturating_sub(MOST);
-    file.seek(SeekFrom::Start(start))?;
-    let mut text = String::new();
-    file.take(MOST).read_to_string(&mut text)?;
-    Ok(text)
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut file) = open(path)? {
+        let start = file.metadata()?.len().saturating_sub(MOST);
+        file.seek(SeekFrom::Start(start))?;
+        file.take(MOST).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// The metadata digests E that are known to belong to a root.
 pub(super) fn of(root: &Digest) -> Vec<Digest> {
-    let text = path().and_then(|path| read(&path).ok()).unwrap_or_default();
+    let bytes = path().and_then(|path| read(&path).ok()).unwrap_or_default();
+    // A damaged line says nothing, and the others still do.
+    let text = String::from_utf8_lossy(&bytes);
     let wanted = hex(root);
     let of_root = |line: &str| parse_root(line.strip_prefix(&wanted)?.strip_prefix(' ')?.as_bytes());
     text.lines().filter_map(of_root).collect()
@@ -78,13 +80,25 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file = open(path, OpenOptions::new().append(true).create(true).mode(0o600))?;
-    if file.metadata()?.len() + line.len() as u64 > MOST {
-        let text = read(path)?;
-        let newer =
-            text.get(text.len() / 2..).and_then(|half| half.split_once('\n')).map_or("", |(_, half)| half);
+    let bytes = read(path)?;
+    // A line that was cut off does not swallow the new one.
+    let begin = if bytes.last().is_none_or(|byte| *byte == b'\n') { "" } else { "\n" };
+    let line = format!("{begin}{line}");
+    if (bytes.len() + line.len()) as u64 > MOST {
+        let half = &bytes[bytes.len() / 2..];
+        let newer = half.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &half[at + 1..]);
         let policy = Policy { force: true, sync: false, permissions: 0o600 };
-        return write_text(path, &format!("{newer}{line}"), policy).map_err(io::Error::other);
+        let text = String::from_utf8_lossy(newer) + &*line;
+        return write_text(path, &text, policy).map_err(io::Error::other);
+    }
+    // The list may have been replaced since, so the flags stay those of `look`.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut how = OpenOptions::new();
+    how.append(true).create(true).mode(0o600).custom_flags(flags.bits() as i32);
+    let mut file = how.open(path)?;
+    let meta = file.metadata()?;
+    if !(meta.is_file() && is_own(&meta)) {
+        return Err(io::ErrorKind::PermissionDenied.into());
     }
     // A single write, because other processes may append too.
     file.write_all(line.as_bytes())

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &args::Manifest, settings: &Settings) -> Result<Exit> {
     if keys.is_none() && !starts && Sidecar::is_sealed(&args.sidecar)? {
         return Err(Error::at("list", args.sidecar.as_path(), SealError::NoKey).into());
     }
-    let nobody = Trusted { signer: Vec::new(), signature: None };
+    let nobody = Trusted::default();
     let opened = open(&args.sidecar, args.root, &nobody, keys.as_ref(), settings);
     let (sidecar, _) = opened.map_err(|failure| match failure.exit {
         Exit::Lost if !starts => other_kind(&args.sidecar).unwrap_or(failure),

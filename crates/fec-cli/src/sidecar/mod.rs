@@ -1,5 +1,6 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
+mod again;
 mod known;
 pub(crate) mod manifest;
 pub(crate) mod protect;
@@ -16,7 +17,7 @@ use crate::sign::args::Trusted;
 use crate::target::{is_dash, quoted};
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
-use fecfile::names::{hex, show};
+use fecfile::names::show;
 use fecfile::sidecar::Sidecar;
 use fecfile::sign::{Signed, Trust};
 use std::path::{Path, PathBuf};
@@ -94,14 +95,6 @@ fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Resul
     }
 }
 
-/// The options that prove the sidecar, for commands in advice.
-fn proof(root: Option<Digest>, trusted: &Trusted) -> String {
-    let root = root.map(|root| format!(" --root {}", hex(&root)));
-    let signers = trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
-    let signature = trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
-    root.into_iter().chain(signers).chain(signature).collect()
-}
-
 /// Names the sidecar that stands beside the named path, if there is one.
 pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
     let [path] = paths else { return failure };
@@ -121,7 +114,17 @@ pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failu
 pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
     let folders = paths.iter().filter(|path| path.is_dir());
     let beside = folders.filter_map(|folder| beside(folder));
-    beside.filter(|path| path.is_file() && Sidecar::starts(path).unwrap_or(true)).collect()
+    beside.filter(|path| path.is_file() && is_one(path).unwrap_or(true)).collect()
+}
+
+/// Tells whether a file begins as a sidecar, or is a sealed one.
+pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
+    Ok(Sidecar::starts(path)? || Sidecar::is_sealed(path)?)
+}
+
+/// Tells whether a sidecar is the named path, lies in it, or stands beside it.
+pub(crate) fn is_of(sidecar: &Path, path: &Path) -> bool {
+    sidecar.starts_with(path) || beside(path).is_some_and(|beside| beside == sidecar)
 }
 
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.

@@ -1,5 +1,6 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
+use super::again::protected_paths;
 use super::report::count;
 use super::{ENDING, beside, known};
 use crate::args;
@@ -23,8 +24,6 @@ use fecfile::sidecar::{Sidecar, signature_path};
 use fecfile::sign::{SecretKey, SignError, Signature, Trust};
 use fecfile::{Context, ErrorKind};
 use serde::Serialize;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -94,28 +93,9 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
 
 /// The command that updates a sidecar, if its content can be read and has few enough paths to name.
 fn update_command(sidecar: &Path, settings: &Settings) -> Option<String> {
-    /// Most paths of a command that somebody would type.
-    const MOST: usize = 3;
     let opened = Sidecar::open(sidecar, None, &settings.library).ok()?;
-    let base = base_of(&opened, None).ok()?;
-    let mut tops: Vec<&[u8]> = Vec::new();
-    for entry in &opened.catalog().entries {
-        let is_below = |top: &&[u8]| entry.path.strip_prefix(*top).is_some_and(|rest| rest.starts_with(b"/"));
-        // Entries are in the order of their bytes, where a name with a dot may stand between a folder and its content.
-        if !tops.iter().any(is_below) {
-            tops.push(&entry.path);
-        }
-        if tops.len() > MOST {
-            return None;
-        }
-    }
-    let home = if base.path() == Path::new(".") { Path::new("") } else { base.path() };
-    let paths: Vec<PathBuf> = tops.iter().map(|top| home.join(OsStr::from_bytes(top))).collect();
-    let named: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
-    let is_beside =
-        matches!(&paths[..], [path] if beside(path).is_some_and(|beside| is_same(&beside, sidecar)));
-    let output = if is_beside { String::new() } else { format!(" -o {}", quoted(sidecar)) };
-    Some(format!("fec protect --update {}{output}", named.join(" ")))
+    let paths = protected_paths(&opened, &base_of(&opened, None).ok()?)?;
+    Some(format!("fec protect --update {paths}"))
 }
 
 /// The signature of a sidecar, in its own file.
@@ -168,7 +148,7 @@ impl<'a> Signing<'a> {
             signers.extend(self.key.as_ref().map(SecretKey::signer));
         }
         let signature = Some(self.place.clone()).filter(|place| place.exists());
-        sign::trust_of_sidecar(&Trusted { signer: signers, signature }, self.sidecar)
+        sign::trust_of_sidecar(&Trusted { signer: signers, signature, ..Trusted::default() }, self.sidecar)
     }
 
     fn explain(&self, error: fecfile::Error) -> Failure {
@@ -337,7 +317,8 @@ impl Report {
             self.sidecar, self.sidecar_bytes, self.payload_bytes, protected.one_piece
         ));
         if !protected.is_beside {
-            out.push_str(&format!("to verify and repair them, name their base: --base {}\n", self.base));
+            let base = quoted(&protected.base);
+            out.push_str(&format!("to verify and repair them, name their base: --base {base}\n"));
         }
         if !protected.skipped.is_empty() {
             out.push_str(&format!(

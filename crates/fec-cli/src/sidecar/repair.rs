@@ -1,5 +1,6 @@
 //! `fec repair` of a sidecar and what it protects.
 
+use super::again::Again;
 use super::open;
 use super::report::{count, unproved, word};
 use crate::args;
@@ -7,13 +8,13 @@ use crate::failure::{Exit, Failure, NOT_ALLOWED, Result, help};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{is_dash, quoted};
-use fecfile::Context;
 use fecfile::io::base::Base;
 use fecfile::names::{hex, show, show_bytes};
-use fecfile::sidecar::Sidecar;
 use fecfile::sidecar::examine::{State, base_of};
 use fecfile::sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
+use fecfile::sidecar::{Sidecar, SidecarError};
 use fecfile::sign::Signed;
+use fecfile::{Context, Error, ErrorKind};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -22,10 +23,6 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     let started = Instant::now();
     if args.undo.as_deref().is_some_and(is_dash) {
         return Err(Failure::usage("repair: --undo needs the name of a file"));
-    }
-    if args.force {
-        return Err(Failure::usage("repair: -f is for shard files")
-            .help("to make files what they were although somebody changed them, add --revert"));
     }
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
@@ -40,8 +37,11 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         dry_run: args.dry_run,
         sync: settings.library.sync,
     };
-    let mended = repair(&sidecar, &base, &how, &context)?;
-    let report = Report::new((&sidecar, signed.as_ref()), &base, &mended, args, started);
+    let again =
+        Again { root: args.root, trusted: &args.trusted, base: args.base.as_deref(), open: &args.open };
+    let named = again.advice(&sidecar, &base).named;
+    let mended = repair(&sidecar, &base, &how, &context).map_err(|error| explain(error, &named))?;
+    let report = Report::new((&sidecar, signed.as_ref(), named), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     if let Some(contradiction) = mended.contradiction {
         return Err(contradiction.into());
@@ -59,6 +59,19 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
     };
     settings.report_damage(exit, || report.verdict());
     Ok(exit)
+}
+
+/// The failure of a repair, with advice that names the sidecar and its options.
+fn explain(error: Error, named: &str) -> Failure {
+    let is_beyond =
+        matches!(&error.kind, ErrorKind::Sidecar(cause) if matches!(**cause, SidecarError::BeyondRepair(_)));
+    let failure = Failure::from(error);
+    match is_beyond {
+        true => failure.help(format!(
+            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  fec repair --partial {named}"
+        )),
+        false => failure,
+    }
 }
 
 /// Most entries that are listed. Further entries are only counted.
@@ -82,8 +95,14 @@ struct Report {
     failed: Vec<Entry>,
     /// Entries, or attributes of entries, that the target's file system cannot hold.
     left_out: Vec<OutOf>,
+    /// Why the system did not let the first failed entry be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
     #[serde(skip)]
     is_denied: bool,
+    /// The sidecar and options of a command in advice, and whether everything is mended that can be.
+    #[serde(skip)]
+    again: (String, bool),
     /// Entries in `left` that may be rotten instead.
     unproved: u64,
     sidecar_mended: bool,
@@ -130,7 +149,7 @@ impl Entry {
 
 impl Report {
     fn new(
-        (sidecar, signed): (&Sidecar, Option<&Signed>),
+        (sidecar, signed, named): (&Sidecar, Option<&Signed>, String),
         base: &Base,
         mended: &Mended,
         args: &args::Repair,
@@ -168,7 +187,9 @@ impl Report {
             left: list(&mended.left),
             failed: list(&mended.failed),
             left_out: mended.left_out.iter().map(out).collect(),
+            cause: mended.cause.as_ref().map(ToString::to_string),
             is_denied: mended.is_denied,
+            again: (named, args.partial),
             unproved: if mended.left.is_empty() { 0 } else { mended.found.unproved },
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
@@ -243,12 +264,20 @@ impl Report {
             out.push_str(&format!("the sidecar was left as it is: {why}\n"));
             out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
         }
+        if let Some(cause) = &self.cause {
+            out.push_str(&format!("{cause}\n"));
+        }
         if self.is_denied {
             out.push_str(&format!("what may not be read or written was left; {NOT_ALLOWED}\n"));
         }
         if !self.left.is_empty() {
             out.push_str(&unproved(self.unproved));
-            out.push_str("what was edited or moved was left so; --revert makes it what it was\n");
+            let (named, is_partial) = &self.again;
+            let partial = if *is_partial { "--partial " } else { "" };
+            out.push_str(&format!(
+                "what was edited or moved was left so; to make it what it was, and keep what that writes over:\n  \
+                 fec repair --revert --undo FILE {partial}{named}\n"
+            ));
         }
         if let Some((undo, base)) = &self.undo_with {
             out.push_str(&format!(

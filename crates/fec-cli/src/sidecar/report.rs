@@ -1,10 +1,10 @@
 //! Reports about protected files and their sidecar.
 
+use super::again::Advice;
 use crate::details::Details;
 use crate::failure::NOT_ALLOWED;
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
-use crate::target::quoted;
 use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::ranges::RangeList;
 use fecfile::sidecar::Sidecar;
@@ -12,7 +12,6 @@ use fecfile::sidecar::examine::{Examined, Scope, State};
 use fecfile::sidecar::scrub::Scrubbed;
 use fecfile::sign::Signed;
 use serde::Serialize;
-use std::path::Path;
 use std::time::Instant;
 
 /// Most ranges of a file that the text lists.
@@ -37,9 +36,8 @@ pub(super) struct Report {
     files: Vec<Entry>,
     /// Entries in `files` that count as edited but may be rotten: nothing proves which.
     unproved: u64,
-    /// The options of the command line that prove the sidecar.
     #[serde(skip)]
-    proof: String,
+    advice: Advice,
     /// Files in the protected folders that are not protected.
     unprotected: u64,
     #[serde(skip)]
@@ -111,7 +109,7 @@ pub(super) fn word(state: State) -> &'static str {
 
 impl Report {
     pub(super) fn new(
-        (sidecar, signed, proof): (&Sidecar, Option<&Signed>, String),
+        (sidecar, signed, advice): (&Sidecar, Option<&Signed>, Advice),
         examined: &Examined,
         scope: Scope,
         scrubbed: Option<&Scrubbed>,
@@ -144,7 +142,7 @@ impl Report {
             entries: sidecar.catalog().entries.len() as u64,
             files: examined.entries.iter().map(entry).collect(),
             unproved: examined.unproved,
-            proof,
+            advice,
             unprotected: examined.unprotected.count,
             unprotected_first: examined.unprotected.first.as_deref().map(show_bytes).unwrap_or_default(),
             recovery: examined.recovery,
@@ -189,8 +187,9 @@ impl Report {
         }
         if self.unprotected > 0 {
             let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
+            let update = &self.advice.update;
             out.push_str(&format!(
-                "not protected, because new or left out: {count}, such as {first}; to add what is new:\n  fec protect --update PATH\n"
+                "not protected, because new or left out: {count}, such as {first}; to add what is new:\n  {update}\n"
             ));
         }
         if let Some(scrub) = &self.scrub {
@@ -287,8 +286,7 @@ impl Report {
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
         let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
         let by_users: u64 = by_users.iter().sum();
-        // The command in the advice carries the same proof. Without it, repair would believe what is not proved.
-        let sidecar = quoted(Path::new(&self.sidecar)) + &self.proof;
+        let Advice { named: sidecar, update } = &self.advice;
         let denied = examined.denied().count();
         if denied > 0 {
             let entries = count(denied as u64, "entry", "entries");
@@ -307,7 +305,7 @@ impl Report {
         out.push_str(&unproved(self.unproved));
         if by_users > 0 {
             out.push_str(&format!(
-                "what was edited or moved stays so; to protect it as it is now:\n  fec protect --update PATH\n\
+                "what was edited or moved stays so; to protect it as it is now:\n  {update}\n\
                  to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {sidecar}\n"
             ));
         }

@@ -1,11 +1,13 @@
 //! `fec verify` of a sidecar.
 
+use super::again::Again;
+use super::open;
 use super::report::Report;
-use super::{open, proof};
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fec_core::digest::Digest;
+use fecfile::age::Keys;
 use fecfile::seal::SealError;
 use fecfile::sidecar::examine::{Examined, Scope, base_of, examine, examine_deep};
 use fecfile::sidecar::scrub::{Scrub, scrub};
@@ -39,25 +41,27 @@ impl Looked {
 }
 
 pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Result<Exit> {
-    let looked = look(path, args.root, args, settings)?;
+    let keys = args.open.keys()?;
+    let looked = look(path, args.root, keys.as_ref(), args, settings)?;
     let text = looked.report.describe(&looked.examined, settings.verbose);
     settings.report_here(&looked.report, &text)?;
     settings.report_damage(looked.exit, || looked.report.verdict(&looked.examined));
     Ok(looked.exit)
 }
 
-/// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root.
+/// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root. `keys`
+/// open a sealed one.
 pub(crate) fn look(
     path: &Path,
     root: Option<Digest>,
+    keys: Option<&Keys>,
     args: &args::Verify,
     settings: &Settings,
 ) -> Result<Looked> {
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = Context { settings: settings.library, progress: &bars };
-    let keys = args.open.keys()?;
-    let (sidecar, signed) = open(path, root, &args.trusted, keys.as_ref(), settings)?;
+    let (sidecar, signed) = open(path, root, &args.trusted, keys, settings)?;
     if sidecar.was_sealed() && args.state.is_some() {
         return Err(Error::at("verify --state", path, SealError::TellsNames).into());
     }
@@ -82,9 +86,10 @@ pub(crate) fn look(
         _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let proof = proof(root, &args.trusted);
+    let again = Again { root, trusted: &args.trusted, base: args.base.as_deref(), open: &args.open };
+    let advice = again.advice(&sidecar, &base);
     let report =
-        Report::new((&sidecar, signed.as_ref(), proof), &examined, scope, scrubbed.as_ref(), started);
+        Report::new((&sidecar, signed.as_ref(), advice), &examined, scope, scrubbed.as_ref(), started);
     let was_damaged =
         scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
     let is_denied = examined.denied().next().is_some();

@@ -1,8 +1,9 @@
 //! The options of signatures, as clap sees them.
 
 use clap::Args;
-use fecfile::sign::Signer;
+use fecfile::sign::{Signature, Signer};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What commands take that sign.
 #[derive(Debug, Args)]
@@ -18,7 +19,7 @@ pub(crate) struct Secret {
 }
 
 /// What commands take that accept only what is signed.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Signatures")]
 pub(crate) struct Trusted {
     /// Accept only what is signed with this public key of minisign: RW… itself, or its .pub file. May be given several times:
@@ -28,6 +29,9 @@ pub(crate) struct Trusted {
     /// Also take the signature in this file [default: of a sidecar, X.fecp.minisig]
     #[arg(long, value_name = "FILE", requires = "signer")]
     pub(crate) signature: Option<PathBuf>,
+    /// The signature of --signature. It is read once: the file may be a pipe.
+    #[arg(skip)]
+    pub(crate) read: OnceLock<Signature>,
 }
 
 /// A public key, or the path of its file.

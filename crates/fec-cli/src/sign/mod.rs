@@ -63,9 +63,17 @@ pub(crate) fn trust(trusted: &Trusted) -> Result<Option<Trust>> {
     if trusted.signer.is_empty() {
         return Ok(None);
     }
-    let detached =
-        trusted.signature.iter().map(|path| Signature::read(path)).collect::<std::result::Result<_, _>>()?;
+    let detached = trusted.signature.iter().map(|path| named(trusted, path)).collect::<Result<_>>()?;
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+}
+
+/// The signature of --signature, read at the first call.
+fn named(trusted: &Trusted, path: &Path) -> Result<Signature> {
+    if let Some(signature) = trusted.read.get() {
+        return Ok(signature.clone());
+    }
+    let signature = Signature::read(path)?;
+    Ok(trusted.read.get_or_init(|| signature).clone())
 }
 
 /// Like [`trust`], but for a sidecar. Its signature is the file beside it, unless another is named.
@@ -73,18 +81,15 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
     if trusted.signer.is_empty() {
         return Ok(None);
     }
-    let place = trusted.signature.clone().unwrap_or_else(|| signature_path(sidecar));
-    if trusted.signature.is_none() {
-        check_file(&place)?;
+    if trusted.signature.is_some() {
+        return trust(trusted);
     }
+    let place = signature_path(sidecar);
+    check_file(&place)?;
     let detached = match Signature::read(&place) {
         Ok(signature) => vec![signature],
         // A missing signature is reported later, as an unsigned root.
-        Err(Error { kind: ErrorKind::Io(e), .. })
-            if trusted.signature.is_none() && e.kind() == std::io::ErrorKind::NotFound =>
-        {
-            Vec::new()
-        }
+        Err(Error { kind: ErrorKind::Io(e), .. }) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     Ok(Some(Trust { signers: trusted.signer.clone(), detached }))

@@ -11,10 +11,10 @@ use std::time::Duration;
 pub(crate) struct Network {
     /// With stores: keep the shards of a segment here while they are under way [default: the system's folder for temporary
     /// files]
-    #[arg(long, value_name = "FOLDER", requires = "places")]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) spool: Option<PathBuf>,
     /// With stores: give a request up when nothing moves for so long
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s", requires = "places")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
     /// With stores: repeat a request so often that failed for a reason that may pass
     #[arg(
@@ -22,11 +22,10 @@ pub(crate) struct Network {
         value_name = "N",
         default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(..=100),
-        requires = "places",
     )]
     pub(crate) retries: u32,
     /// With stores: move at most so many bytes a second
-    #[arg(long, value_name = "SIZE", value_parser = size, requires = "places")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) limit: Option<u64>,
 }
 
@@ -39,16 +38,16 @@ pub(crate) struct Send {
     /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what fails
     /// together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`; or @FILE with a line for each.
     /// May be given several times
-    #[arg(long, value_name = "URL[,domain=D]", group = "places", conflicts_with_all = ["outputs", "stream"])]
+    #[arg(long, value_name = "URL[,domain=D]")]
     pub(crate) to: Vec<String>,
     /// With --to: payload bytes of a segment, which is coded and sent as a whole
-    #[arg(long, value_name = "SIZE", value_parser = size, requires = "places")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) segment_size: Option<u64>,
     /// With --to: send so many objects at the same time; each takes up to 6 MiB of memory
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), requires = "places")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) uploads: Option<u16>,
     /// With --to: let a domain hold more shards than may be lost
-    #[arg(long, requires = "places")]
+    #[arg(long)]
     pub(crate) crowded: bool,
 }
 
@@ -58,6 +57,6 @@ pub(crate) struct Send {
 pub(crate) struct From {
     /// Find the shards of --root there: s3://BUCKET/PREFIX, gs://, az://, https://, file:///PATH or a folder, as `encode --to`
     /// takes them; or @FILE with a line for each. May be given several times
-    #[arg(long, value_name = "URL", group = "places", requires = "root", conflicts_with = "inputs")]
+    #[arg(long, value_name = "URL", requires = "root", conflicts_with = "inputs")]
     pub(crate) from: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use super::args::Network;
 use super::report::{DecodeReport, RepairReport, SendReport, VerifyReport};
 use crate::args::{Decode, Encode, Repair, Verify};
-use crate::failure::{Exit, Failure, Result, say};
+use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::{Settings, print_line, report_failure};
 use crate::target::{Target, is_dash, payload_output};
 use fec_core::digest::Digest;
@@ -33,6 +33,8 @@ use std::time::{Duration, Instant};
 const UPLOADS: usize = 8;
 /// Most lines of a list of places.
 const MOST_LINES: usize = 1024;
+/// Most bytes of a line of a list of places.
+const LONGEST_LINE: usize = 4096;
 /// Most bytes of a list of places.
 const LONGEST_LIST: usize = 4 << 20;
 
@@ -248,6 +250,10 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
                     if count == MOST_LINES {
                         let what = format!("{}: more than {MOST_LINES} places are named in it", show(&path));
                         return Err(Failure::usage(what));
+                    }
+                    if line.len() > LONGEST_LINE {
+                        let why = format!("a line has more than {LONGEST_LINE} bytes, and names no place");
+                        return Err(misuse("read", &path, &why).help("it lists a place on each line"));
                     }
                     targets.push(parse(line)?);
                 }

@@ -24,65 +24,58 @@ const STATS: Duration = Duration::from_secs(1);
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
-    // A group, because clap does not ask for an option that another option excludes, and would ignore what requires it.
-    #[arg(
-        long,
-        group = "live",
-        conflicts_with_all = ["data", "recovery", "redundancy", "set_size", "group_size", "payload_digest", "hash", "root_file"],
-    )]
+    #[arg(long)]
     pub(crate) stream: bool,
     /// Repair packets for source packets
-    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio, requires = "live")]
+    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio)]
     pub(crate) rate: Ratio,
     /// Source packets that a repair packet covers, up to 65536
-    #[arg(long, value_name = "PACKETS", default_value_t = 6000, requires = "live")]
+    #[arg(long, value_name = "PACKETS", default_value_t = 6000)]
     pub(crate) window: u32,
     /// Steps in which the window moves; or packets of an independent block or set
-    #[arg(long, value_name = "PACKETS", default_value_t = 240, requires = "live")]
+    #[arg(long, value_name = "PACKETS", default_value_t = 240)]
     pub(crate) block: u16,
     /// Payload bytes of a packet; 42 to 58 bytes are added. auto: 1350 in a file or pipe; to a network 1174, which pass
     /// nearly everywhere, or what is known to pass
-    #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet, requires = "live")]
+    #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet)]
     pub(crate) packet: Packet,
     /// Mend what was lost within this time, or not at all: packets older than this, and covered by a repair packet, are not
     /// protected any more; a --block of them leaves at a time. none protects a whole --window. For the profiles bounded
     /// and classic [default: 3000 to a network, none otherwise]
-    #[arg(long, value_name = "MS|none", value_parser = latency, requires = "live")]
+    #[arg(long, value_name = "MS|none", value_parser = latency)]
     pub(crate) latency: Option<Latency>,
     /// Send partial packets, and pending repair packets as far as --rate allows, after so long
     #[arg(
         long,
         value_name = "MS",
         default_value_t = 20,
-        requires = "live",
         value_parser = clap::value_parser!(u32).range(..=60_000),
     )]
     pub(crate) flush_ms: u32,
     /// How repair packets are made
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded, requires = "live")]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Kind::Bounded)]
     pub(crate) profile: Kind,
     /// Send no more than this many million bits a second, headers of UDP and IP not counted
-    #[arg(long, value_name = "N", value_parser = rate_limit, requires = "live")]
+    #[arg(long, value_name = "N", value_parser = rate_limit)]
     pub(crate) mbps: Option<f64>,
     /// Encrypt packets, and make them authentic, with the key in this file: see `fec keygen --stream`
-    #[arg(long, value_name = "FILE", requires = "live", conflicts_with_all = ["passphrase", "stream_id"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["passphrase", "stream_id"])]
     pub(crate) key_file: Option<PathBuf>,
     /// Lose, reorder and double packets, to try what a stream stands: a list of random:P, ge:P,BURST,
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
-    #[arg(long, value_name = "LIST", requires = "live")]
+    #[arg(long, value_name = "LIST")]
     pub(crate) impair: Option<Impairment>,
     /// The number of the stream, in hexadecimal [default: a random one]
-    #[arg(long, value_name = "HEX", value_parser = stream_id, requires = "live")]
+    #[arg(long, value_name = "HEX", value_parser = stream_id)]
     pub(crate) stream_id: Option<u64>,
     /// Use this network interface; given several times, one for each -o
-    #[arg(long, value_name = "NAME", requires = "live")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
     /// How far multicast packets go: 0 stays on this machine, 1 on this network, more crosses routers
     #[arg(
         long,
         value_name = "HOPS",
         default_value_t = 1,
-        requires = "live",
         value_parser = clap::value_parser!(u32).range(0..=255),
     )]
     pub(crate) ttl: u32,
@@ -93,7 +86,7 @@ pub(crate) struct Send {
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Receive {
     /// Receive a live stream; without this, a stream is known by its first packet, and by udp://
-    #[arg(long, conflicts_with_all = ["root", "partial", "early"])]
+    #[arg(long)]
     pub(crate) stream: bool,
     /// Take only packets that are sealed with the key in this file
     #[arg(long, value_name = "FILE", conflicts_with = "passphrase")]
@@ -133,25 +126,6 @@ pub(crate) struct Receive {
 }
 
 impl Receive {
-    /// The first stream option that was given, for inputs that turn out to be no stream.
-    pub(crate) fn only_for_streams(&self) -> Option<&'static str> {
-        let given = [
-            (self.stream, "--stream"),
-            (self.key_file.is_some(), "--key-file"),
-            (self.max_age.is_some(), "--max-age"),
-            (self.latency.is_some(), "--latency"),
-            (self.deadline_packets.is_some(), "--deadline-packets"),
-            (self.gap.is_some(), "--gap"),
-            (self.idle_ms.is_some(), "--idle-ms"),
-            (self.wait_ms.is_some(), "--wait-ms"),
-            (self.follow, "--follow"),
-            (self.stats.is_some(), "--stats"),
-            (self.stream_id.is_some(), "--stream-id"),
-            (self.interface.is_some(), "--interface"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, name)| name)
-    }
-
     /// Tells whether the options say that the input is a live stream.
     pub(crate) fn is_told(&self) -> bool {
         self.stream || self.key_file.is_some()

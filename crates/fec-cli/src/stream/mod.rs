@@ -34,10 +34,6 @@ use std::time::Instant;
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
-    if !args.seal.recipient.is_empty() || !args.seal.recipients_file.is_empty() {
-        return Err(Failure::usage("encode --stream: a stream is not for recipients")
-            .help("both ends share a key: --key-file or --passphrase"));
-    }
     let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase, true)?;
     if key.is_none() && args.seal.cipher.is_some() {
         return Err(Failure::usage("encode --stream: --cipher needs a key: give --key-file or --passphrase"));
@@ -191,10 +187,6 @@ fn received(
     settings: &Settings,
 ) -> Result<Exit> {
     let is_network = matches!(source, PacketSource::Udp { .. });
-    if args.live.follow && !is_network {
-        return Err(Failure::usage("decode: --follow is for udp://, where one stream comes after another")
-            .help("of a file or pipe with several streams, --stream-id chooses one"));
-    }
     let key = key::key(args.live.key_file.as_deref(), args.open.passphrase, false)?;
     if key.is_none() && args.live.max_age.is_some() {
         return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));

@@ -1,6 +1,6 @@
 //! `fec verify` of several encodings: one line for each, and a summary.
 
-use super::outcome::{exit, find};
+use super::outcome::{exit, find, opens};
 use super::report::Asked;
 use super::table::{Row, State, markdown, summary};
 use crate::args::{self, VerifyFormat};
@@ -12,7 +12,9 @@ use crate::sidecar;
 use crate::sign;
 use crate::target::{check_stdin, is_dash};
 use fec_core::digest::Digest;
+use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
+use fecfile::age::Keys;
 use fecfile::names::show;
 use fecfile::roots::parse_line;
 use fecfile::sidecar::Sidecar;
@@ -38,6 +40,7 @@ struct Report<'a> {
     damaged: usize,
     lost: usize,
     failed: usize,
+    unopened: usize,
     seconds: f64,
 }
 
@@ -48,16 +51,13 @@ pub(super) fn surveyed(
     settings: &Settings,
     started: Instant,
 ) -> Result<Exit> {
-    if args.open.is_given() {
-        return Err(Failure::usage("verify: -i and --passphrase are for one encoding").help("name it alone"));
-    }
     let are_sidecars = survey.encodings.is_empty() && survey.unknown.is_empty();
     settings.given.check(if are_sidecars { SIDECARS } else { SEVERAL })?;
     if let Some(sidecar) = survey.sidecars.first().filter(|_| args.need.is_some()) {
         return Err(misuse("verify --need", sidecar, "it is a sidecar, which has no shards")
             .help("name the shard files and containers alone"));
     }
-    let mut checks = Checks { args, settings, rows: Vec::new() };
+    let mut checks = Checks::new(args, settings)?;
     if !survey.sidecars.is_empty() && checks.together(survey)? {
         // Shards of several encodings lie together, and all but one encoding are strays.
     } else {
@@ -71,15 +71,45 @@ pub(super) fn surveyed(
     for path in &survey.sidecars {
         checks.sidecar(path, None)?;
     }
-    for path in &survey.unknown {
+    let is_bare = |path: &&PathBuf| path.is_dir() && !holds(survey, path);
+    for path in survey.unknown.iter().chain(args.inputs.iter().filter(is_bare)) {
         checks.add(Row::failed(show(path), &not_encoded()))?;
     }
     checks.finish(started)
 }
 
-/// The failure for a named file in which nothing was found.
+/// The failure for a named file or folder in which nothing was found.
 fn not_encoded() -> Failure {
     Failure::new(Exit::Lost, "no shard or record was found in it")
+}
+
+/// Tells whether a named folder holds an encoding or a sidecar, or has a sidecar.
+fn holds(survey: &Survey, folder: &Path) -> bool {
+    let mut files = survey.encodings.iter().flat_map(|place| &place.paths);
+    files.any(|file| file.starts_with(folder))
+        || survey.sidecars.iter().any(|path| sidecar::is_of(path, folder))
+}
+
+/// Examines the sidecars `found`, which have the root that was asked for. Each named path has to have one of them.
+pub(super) fn of_root(
+    found: &[PathBuf],
+    args: &args::Verify,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    settings.given.check(SIDECARS)?;
+    let mut checks = Checks::new(args, settings)?;
+    for path in found {
+        checks.sidecar(path, args.root)?;
+    }
+    let is_foreign = |path: &&PathBuf| !found.iter().any(|of| sidecar::is_of(of, path));
+    for path in args.inputs.iter().filter(is_foreign) {
+        match is_sidecar(path) {
+            true => checks.sidecar(path, args.root)?,
+            false => checks.check(&show(path), Input::of_paths(std::slice::from_ref(path)), args.root)?,
+        }
+    }
+    checks.finish(started)
 }
 
 /// Examines each encoding of a list of roots.
@@ -90,7 +120,7 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
     }
     settings.given.check(LIST)?;
     let mut input = BufReader::new(open_list(list)?.take(MOST_LISTED));
-    let mut checks = Checks { args, settings, rows: Vec::new() };
+    let mut checks = Checks::new(args, settings)?;
     let mut wrong = 0;
     let mut line = Vec::new();
     for number in 1u64.. {
@@ -129,21 +159,26 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
         say(&format!("fec: read {}: {wrong} lines are wrong", show(list)));
     }
     let exit = checks.finish(started)?;
-    Ok(if wrong > 0 { exit.max(Exit::Usage) } else { exit })
+    Ok(if wrong > 0 && exit == Exit::Done { Exit::Usage } else { exit })
 }
 
 struct Checks<'a> {
     args: &'a args::Verify,
     settings: &'a Settings,
+    keys: Option<Keys>,
     rows: Vec<Row>,
 }
 
-/// Tells whether a path is a sidecar that can be examined without a key.
+/// Tells whether a path is a sidecar that is not sealed.
 fn is_sidecar(path: &Path) -> bool {
     path.is_file() && Sidecar::starts(path).unwrap_or(false)
 }
 
-impl Checks<'_> {
+impl<'a> Checks<'a> {
+    fn new(args: &'a args::Verify, settings: &'a Settings) -> Result<Checks<'a>> {
+        Ok(Checks { args, settings, keys: args.open.keys()?, rows: Vec::new() })
+    }
+
     /// Examines shards of several encodings as if they were named alone. Returns whether exactly one encoding can be
     /// restored.
     fn together(&mut self, survey: &Survey) -> Result<bool> {
@@ -156,15 +191,18 @@ impl Checks<'_> {
         self.add(row).map(|()| true)
     }
 
-    /// Examines a sidecar and the files it protects. Without a key, a sealed one counts as a container.
+    /// Examines a sidecar and the files it protects. Without a key, only the container of a sealed one is examined.
     fn sidecar(&mut self, path: &Path, root: Option<Digest>) -> Result<()> {
-        if Sidecar::is_sealed(path).unwrap_or(false) {
+        if self.keys.is_none() && Sidecar::is_sealed(path).unwrap_or(false) {
             return self.check(&show(path), Input::of_paths(&[path.to_path_buf()]), root);
         }
-        self.add(match sidecar::verify::look(path, root, self.args, self.settings) {
-            Ok(looked) => Row::of_sidecar(show(path), &looked),
-            Err(failure) => Row::failed(show(path), &failure),
-        })
+        let row = self.opened_sidecar(path, root).unwrap_or_else(|failure| Row::failed(show(path), &failure));
+        self.add(row)
+    }
+
+    fn opened_sidecar(&self, path: &Path, root: Option<Digest>) -> Result<Row> {
+        let looked = sidecar::verify::look(path, root, self.keys.as_ref(), self.args, self.settings)?;
+        Ok(Row::of_sidecar(show(path), &looked))
     }
 
     fn check(&mut self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<()> {
@@ -180,9 +218,20 @@ impl Checks<'_> {
         let trust = sign::trust(&args.trusted)?;
         let input = input?;
         let archive = find(&input, root, trust.as_ref(), &context)?;
+        let is_sidecar = archive.sealed_kind() == Some(SealedKind::Sidecar);
+        if let (true, Some(_), Input::One(object)) = (is_sidecar, &self.keys, &input) {
+            return self.opened_sidecar(&object.place, root);
+        }
+        let opener = match &self.keys {
+            Some(_) => archive.opener(self.keys.as_ref())?,
+            None => None,
+        };
         let verified = archive.verify(args.deep, &context)?;
+        opens(&archive, &verified, opener.as_ref(), &context)?;
         let asked = Asked { need: args.need, ..Asked::default() };
-        Ok(Row::new(name.to_owned(), &verified, exit(&verified, &asked)))
+        let row = Row::new(name.to_owned(), &verified, exit(&verified, &asked));
+        let is_all_asked = args.need.is_some() || args.sidecar_only;
+        Ok(if is_sidecar { row.of_sealed(is_all_asked) } else { row })
     }
 
     /// Prints the row at once: later ones may take long.
@@ -196,7 +245,7 @@ impl Checks<'_> {
     }
 
     fn finish(self, started: Instant) -> Result<Exit> {
-        let Checks { args, settings, rows } = self;
+        let Checks { args, settings, rows, .. } = self;
         let count = |state| rows.iter().filter(|row| row.state == state).count();
         let report = Report {
             schema_version: SCHEMA_VERSION,
@@ -206,6 +255,7 @@ impl Checks<'_> {
             damaged: count(State::Damaged),
             lost: count(State::Lost),
             failed: count(State::Failed),
+            unopened: count(State::Unopened),
             seconds: started.elapsed().as_secs_f64(),
         };
         let text = match args.format {
@@ -213,6 +263,8 @@ impl Checks<'_> {
             VerifyFormat::Markdown => markdown(&rows),
         };
         settings.report_here(&report, &text)?;
-        Ok(rows.iter().map(|row| row.exit).max().unwrap_or(Exit::Done))
+        // A path that is used wrongly hides no damage of another.
+        let gravity = |exit: &Exit| (*exit != Exit::Done, *exit != Exit::Usage, *exit);
+        Ok(rows.iter().map(|row| row.exit).max_by_key(gravity).unwrap_or(Exit::Done))
     }
 }

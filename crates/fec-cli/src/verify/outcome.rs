@@ -4,10 +4,13 @@ use super::report::Asked;
 use crate::failure::Exit;
 use fec_core::digest::Digest;
 use fecfile::archive::Archive;
-use fecfile::error::Class;
+use fecfile::error::{Class, Place};
 use fecfile::report::{Deep, Verified};
+use fecfile::restore::Wish;
+use fecfile::seal::Opener;
 use fecfile::sign::Trust;
 use fecfile::{Context, Input};
+use std::io;
 
 /// Finds the encoding with this root, or the signed one, or the only one.
 pub(super) fn find(
@@ -20,6 +23,23 @@ pub(super) fn find(
         None => Archive::open(input, root, context),
         Some(trust) => Archive::open_signed(input, root, trust, context),
     }
+}
+
+/// Opens all of a sealed payload that can be restored. Returns whether there was something to open; `None` without an
+/// opener.
+pub(super) fn opens(
+    archive: &Archive,
+    verified: &Verified,
+    opener: Option<&Opener>,
+    context: &Context<'_>,
+) -> fecfile::Result<Option<bool>> {
+    let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
+    if opens == Some(true) {
+        let wish = Wish { opener, ..Wish::default() };
+        let opened = archive.restore_to_writer(&mut io::sink(), &Place::Nowhere, wish, &context.silent())?;
+        debug_assert!(opened.is_whole());
+    }
+    Ok(opens)
 }
 
 /// The exit code for the findings, which depends on the question.

@@ -15,6 +15,8 @@ pub(super) enum State {
     Lost,
     /// The encoding could not be examined, or is not the one that was asked for.
     Failed,
+    /// A sidecar is sealed and no key is given: its files were not looked at.
+    Unopened,
 }
 
 /// An encoding and its findings.
@@ -111,6 +113,20 @@ impl Row {
         }
     }
 
+    /// The row of the container of a sealed sidecar. Its files were not looked at, and may have been asked about.
+    pub(super) fn of_sealed(self, is_all_asked: bool) -> Row {
+        if is_all_asked {
+            return Row { form: "sidecar", ..self };
+        }
+        let (state, exit) = match self.exit {
+            Exit::Done => (State::Unopened, Exit::Mendable),
+            _ => (self.state, self.exit),
+        };
+        let what = "it is sealed, and looking at its files takes its key: -i FILE, or --passphrase";
+        let verdict = Some(format!("{}; {what}", self.shards()));
+        Row { form: "sidecar", state, verdict, exit, exit_code: exit.code(), ..self }
+    }
+
     pub(super) fn failed(path: String, failure: &Failure) -> Row {
         // The first line is the reason. The other lines list what is there.
         let error = failure.message.lines().next().map(str::to_owned);
@@ -133,6 +149,7 @@ impl Row {
             State::Damaged => "damaged",
             State::Lost => "lost",
             State::Failed => "failed",
+            State::Unopened => "not looked at",
         };
         if let Some(verdict) = &self.verdict {
             return format!("{}: {word}: {verdict}", self.path);
@@ -148,7 +165,9 @@ impl Row {
                 format!("lost: {}; every copy of the seal is lost", self.shards())
             }
             (State::Lost, _) => format!("lost: {}; {} are needed", self.shards(), self.k),
-            (State::Failed, _) => format!("failed: {}", self.error.as_deref().unwrap_or_default()),
+            (State::Failed | State::Unopened, _) => {
+                format!("{word}: {}", self.error.as_deref().unwrap_or_default())
+            }
         };
         format!("{}: {what}", self.path)
     }
@@ -162,6 +181,7 @@ pub(super) fn summary(rows: &[Row]) -> String {
         (State::Damaged, "damaged"),
         (State::Lost, "lost"),
         (State::Failed, "failed"),
+        (State::Unopened, "not looked at"),
     ];
     let counts = states.map(|(state, name)| (count(state), name));
     let named: Vec<String> = counts
@@ -190,6 +210,7 @@ pub(super) fn markdown(rows: &[Row]) -> String {
             State::Damaged => "**damaged**, can be restored".to_owned(),
             State::Lost => "**lost**".to_owned(),
             State::Failed => format!("**failed**: {}", cell(row.error.as_deref().unwrap_or_default())),
+            State::Unopened => "**not looked at**: sealed".to_owned(),
         };
         let numbers = match (row.state, row.entries) {
             (State::Failed, _) => [String::new(), String::new(), String::new()],

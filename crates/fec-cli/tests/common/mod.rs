@@ -366,6 +366,25 @@ fn collect(folder: &Path, out: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
+/// Tells whether processes may be traced here.
+pub(crate) fn can_trace() -> bool {
+    let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
+    let can = traced.is_ok_and(|output| output.status.success());
+    if !can {
+        println!("skipped: strace cannot be used here");
+    }
+    can
+}
+
+/// A run of `fec` under strace, with these options of strace.
+pub(crate) fn traced(arena: &Arena, options: &[&str], args: &[&str]) -> Command {
+    let fec = fec();
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "signal=none"]).args(options);
+    command.arg(fec.get_program()).args(fec.get_args()).args(args).current_dir(&arena.work);
+    command
+}
+
 /// Makes a FIFO.
 pub(crate) fn make_fifo(path: &Path) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};

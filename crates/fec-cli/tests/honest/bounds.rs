@@ -1,5 +1,6 @@
 //! Reads are bounded, writes stay below their folder, and -j is obeyed.
 
+use super::furnished;
 use crate::common::{Arena, finish, listing, make_fifo, payload, text};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,12 +10,7 @@ const ROOM: &str = "1500000";
 const SOON: Duration = Duration::from_secs(20);
 
 fn arena() -> Arena {
-    let arena = Arena::new();
-    arena.write("a", &payload(1, 5000));
-    arena.write("d/one", b"one");
-    arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0);
-    arena.expect(["protect", "d", "-q"], 0);
-    arena.expect(["encode", "a", "--stream", "-o", "s.stream", "-q"], 0);
+    let arena = furnished();
     make_fifo(&arena.path("fifo"));
     arena
 }

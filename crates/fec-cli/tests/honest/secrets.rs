@@ -1,16 +1,13 @@
 //! No secret is repeated, wherever it stands on a command line.
 
-use crate::common::{Arena, fec, payload, text};
+use super::furnished;
+use crate::common::{Arena, fec, text};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 const AGE: &str = "AGE-SECRET-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0SKCALHU";
 
 fn arena() -> Arena {
-    let arena = Arena::new();
-    arena.write("a", &payload(1, 5000));
-    arena.write("d/one", b"one");
-    arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0);
-    arena.expect(["protect", "d", "-q"], 0);
+    let arena = furnished();
     let mut keygen = arena.fec(["keygen", "--sign", "-o", "sk", "-q"]);
     keygen.env("FEC_SIGN_PASSPHRASE", "");
     assert!(keygen.output().unwrap().status.success());
@@ -34,14 +31,21 @@ fn parts(secret: &str) -> [String; 2] {
     [secret[half - 6..half + 6].to_owned(), secret[secret.len() - 10..].to_owned()]
 }
 
+/// Asserts that no output repeats a secret, whether a variable holds a passphrase or none does.
 #[track_caller]
 fn is_not_repeated(arena: &Arena, args: &[&str], secret: &str) {
-    let mut command = arena.fec(args);
-    command.env("FEC_PASSPHRASE", PASSPHRASE);
-    let output = command.output().expect("fec starts");
-    let said = [text(&output.stdout), text(&output.stderr)].concat();
-    for part in parts(secret) {
-        assert!(!said.contains(&part), "{args:?}: {said}");
+    for passphrase in ["", PASSPHRASE] {
+        // The variable tells that these are the components of a path.
+        if passphrase.is_empty() && args.contains(&format!("x/{PASSPHRASE}").as_str()) {
+            continue;
+        }
+        let mut command = arena.fec(args);
+        command.env("FEC_PASSPHRASE", passphrase);
+        let output = command.output().expect("fec starts");
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        for part in parts(secret) {
+            assert!(!said.contains(&part), "{args:?}: {said}");
+        }
     }
 }
 
@@ -62,6 +66,7 @@ fn no_option_repeats_a_secret() {
         ("protect", "d"),
         ("manifest", "d.fecp"),
         ("keygen", ""),
+        ("bench", ""),
     ] {
         let options = options(&arena, command);
         assert!(options.len() > 3, "{command}: {options:?}");
@@ -173,4 +178,91 @@ fn names_that_are_wrong_are_told() {
         let output = arena.run(args);
         assert!(text(&output.stderr).contains(says), "{args:?}: {output:?}");
     }
+}
+
+/// A secret may consist of words of messages.
+#[test]
+fn a_message_stays_whole_around_what_is_hidden() {
+    let arena = arena();
+    let gone = "No such file or directory (os error 2)\n";
+    let root = "ab".repeat(32);
+    let not_there = "  (hidden): the place is not there\n";
+    for (args, says) in [
+        (&["decode", "--passphrase", "such"][..], format!("read (what stands behind --passphrase): {gone}")),
+        (&["decode", "--passphrase", "file", "x"], format!("read (what stands behind --passphrase): {gone}")),
+        (&["verify", "No such file or directory"], format!("read (hidden): {gone}")),
+        (&["encode", "a", "-R", "Nosuchfileordirectory"], format!("read (what stands behind -R): {gone}")),
+        (&["encode", "a", "-RNosuchfileordirectory"], format!("read (what stands behind -R): {gone}")),
+        (&["decode", "a.fec", "-qi", "os-error-2-is-it"], format!("read (what stands behind -i): {gone}")),
+        (
+            &["verify", "a.fec", "--root", "e"],
+            "invalid value '(hidden)' for '--root <HEX|@FILE>': a root".into(),
+        ),
+        (&["verify", "a.fec", "--root", "hexadecimal digits"], "invalid value '(hidden)' for '--root".into()),
+        (&["verify", "a.fec", "--need", "e"], "invalid value 'e' for '--need <N>': invalid digit".into()),
+        (&["decode", "--from", "the place is not", "--root", &root, "-o", "o"], not_there.into()),
+        (
+            &["manifest", "d.fecp", "--passphrase", "found"],
+            "argument '(what stands behind --passphrase)' found".into(),
+        ),
+    ] {
+        let output = arena.run(args);
+        assert!(text(&output.stderr).contains(&says), "{args:?}: {output:?}");
+    }
+}
+
+/// Advice is followed as it is printed, so that nothing in it is hidden.
+#[test]
+fn advice_hides_nothing() {
+    let arena = arena();
+    for (input, is_named) in
+        [("photos of my holidays", false), ("me:hunter2@host", false), ("my photos.fec", true)]
+    {
+        let said = text(&arena.expect(["encode", "a", input, "-f"], 4).stderr);
+        let advice = format!("  fec encode a -o '{input}'\n");
+        assert!(said.contains("an output is named with -o"), "{said}");
+        assert_eq!(said.contains(&advice), is_named, "{said}");
+        assert!(!said.contains("-o '(hidden)"), "{said}");
+        arena.expect(["encode", "a", "-o", input, "-q"], 0);
+        // The name of an output is told.
+        let said = arena.refuses(["encode", "a", "-o", input], 2);
+        assert_eq!(said.contains(input), input != "me:hunter2@host", "{said}");
+    }
+}
+
+/// A passphrase that is the name of something else too can be neither told nor hidden.
+#[test]
+fn a_passphrase_that_is_a_word_of_the_line_is_refused() {
+    let arena = arena();
+    arena.write("holiday-photos", b"bytes");
+    let before = arena.state();
+    for variable in ["FEC_PASSPHRASE", "FEC_SIGN_PASSPHRASE"] {
+        for args in [
+            &["encode", "holiday-photos"][..],
+            &["encode", "a", "-o", "holiday-photos"],
+            &["encode", "a", "-oholiday-photos", "-f"],
+            &["verify", "a.fec", "--base=holiday-photos", "--json"],
+            &["verify", "a.fec", "--no-such", "holiday-photos"],
+        ] {
+            let mut command = arena.fec(args);
+            let output = command.env(variable, "holiday-photos").output().expect("fec starts");
+            let said = [text(&output.stdout), text(&output.stderr)].concat();
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+            assert!(said.contains(variable) && !said.contains("holiday-photos"), "{args:?}: {said}");
+        }
+        // Other names are told whole, and no message is searched for a passphrase.
+        for (passphrase, args, says) in [
+            ("directory (os", &["verify", "none"][..], "read none: No such file or directory (os error 2)"),
+            (
+                "day-photos.fec",
+                &["encode", "holiday-photos", "-o", "holiday-photos.fec"],
+                "holiday-photos.fec",
+            ),
+        ] {
+            let output = arena.fec(args).env(variable, passphrase).output().expect("fec starts");
+            assert!(text(&output.stderr).contains(says), "{args:?}: {output:?}");
+        }
+        std::fs::remove_file(arena.path("holiday-photos.fec")).expect("it was made");
+    }
+    arena.unchanged(&before);
 }

@@ -1,18 +1,11 @@
 //! A run that does not end with 0 gives a reason on standard error, in one line with -q.
 
-use crate::common::{Arena, flip, payload, text};
+use super::furnished;
+use crate::common::{Arena, flip, text};
 use std::fs;
 
 fn arena() -> Arena {
-    let arena = Arena::new();
-    arena.write("a", &payload(1, 50_000));
-    for nth in 0..4 {
-        arena.write(format!("d/{nth}"), &payload(nth, 20_000));
-    }
-    arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0);
-    arena.expect(["encode", "a", "-q"], 0);
-    arena.expect(["protect", "d", "-r", "100%", "-q"], 0);
-    arena.expect(["encode", "a", "--stream", "-o", "s.stream", "-q"], 0);
+    let arena = furnished();
     let root = text(&arena.expect(["encode", "a", "--to", "p", "--crowded", "-q"], 0).stdout);
     arena.write("root", root.as_bytes());
     arena

@@ -328,6 +328,7 @@ fn what_can_be_mended_is_with_partial() {
     assert_eq!((&report["data"], &report["recovery"], &report["sets"]), (&125.into(), &20.into(), &2.into()));
     (0..21).for_each(|nth| flip(&arena.path("d/a"), nth * 2 * 1024));
     let rotten = arena.read("d/a");
+    let before = seen(&arena.path("d"));
     // Position 125 lies in the second set.
     flip(&arena.path("d/b"), 100);
     fs::remove_file(arena.path("d/link")).unwrap();
@@ -335,6 +336,12 @@ fn what_can_be_mended_is_with_partial() {
     let report = json(&arena.expect(["repair", "d.fecp", "--partial", "--json"], 3));
     assert_eq!(report["failed"], serde_json::json!([{"path": "d/a", "was": "rotten"}]));
     assert!(arena.read("d/a") == rotten, "what is not mended stays as it is");
+    assert_eq!(
+        seen(&arena.path("d"))[Path::new("a")],
+        before[Path::new("a")],
+        "its times too: rot is no edit"
+    );
+    assert!(!arena.path("d.fecp.repairing").exists(), "nothing is half mended");
     assert!(arena.read("d/b") == payload(2, 115 * 1024));
     assert_eq!(fs::read_link(arena.path("d/link")).unwrap(), Path::new("a"));
     assert_eq!(states(&arena, &["d.fecp"], 3), [pair("d/a", "rotten")]);
@@ -343,6 +350,31 @@ fn what_can_be_mended_is_with_partial() {
     arena.expect(["repair", "d.fecp", "--partial"], 3);
     assert!(!arena.path("d/a").exists());
     arena.nothing_temporary();
+}
+
+/// A file that is mended in part stays known as such: a later repair ends it, and takes it for no edit.
+#[test]
+fn what_is_mended_in_part_is_no_edit() {
+    let arena = Arena::new();
+    arena.write("d/a", &payload(1, 125 * 1024));
+    arena.write("d/b", &payload(2, 125 * 1024));
+    let root = protect(&arena, &["d"]);
+    // The first set of two has lost 21 blocks of 20, and the second a single one.
+    (0..21).for_each(|nth| flip(&arena.path("d/a"), nth * 2 * 1024));
+    flip(&arena.path("d/a"), 3 * 1024);
+    make_younger(&arena, "d.fecp", "d");
+    for turn in 0..2 {
+        doors::tick();
+        let report = json(&arena.expect(["repair", "d.fecp", "--partial", "--root", &root, "--json"], 3));
+        assert_eq!(report["failed"][0]["path"], "d/a", "turn {turn}");
+        assert!(arena.read("d/a")[3 * 1024..4096] == payload(1, 125 * 1024)[3 * 1024..4096]);
+        assert!(arena.path("d.fecp.repairing").exists(), "turn {turn}");
+    }
+    // Enough of it comes back from elsewhere.
+    doors::tick();
+    flip(&arena.path("d/a"), 0);
+    arena.expect(["repair", "d.fecp", "--root", &root], 0);
+    assert!(arena.read("d/a") == payload(1, 125 * 1024) && !arena.path("d.fecp.repairing").exists());
 }
 
 /// The copy is written elsewhere in its old state, and nothing changes in place.

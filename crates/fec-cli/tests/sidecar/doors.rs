@@ -263,7 +263,7 @@ fn what_tells_of_private_files_is_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     for (file, folder, sidecar, undo) in [
         (0o600, 0o755, 0o600, 0o600),
-        (0o644, 0o700, 0o644, 0o600),
+        (0o644, 0o700, 0o600, 0o600),
         (0o640, 0o750, 0o640, 0o640),
         (0o644, 0o755, 0o644, 0o644),
     ] {
@@ -284,6 +284,46 @@ fn what_tells_of_private_files_is_private() {
         edit(&arena.path("d/private"), b"another secret");
         arena.expect(["repair", "d.fecp", "--revert", "--undo", "undo.tar"], 0);
         assert_eq!(mode(&arena.path("undo.tar")), undo, "{file:o} {folder:o}");
+    }
+}
+
+/// A sidecar that exists already is narrowed before it gets the bytes of a file that fewer users may read.
+#[test]
+fn a_sidecar_becomes_as_private_as_what_it_protects() {
+    let mode = |arena: &Arena| fs::metadata(arena.path("d.fecp")).unwrap().mode() & 0o7777;
+    let arena = Arena::new();
+    set_mode(&arena.work, 0o755);
+    age(&arena.write("d/public", &payload(1, 5000)), 1);
+    set_mode(&arena.path("d"), 0o755);
+    let recipient = text(&arena.expect(["keygen", "-o", "other"], 0).stdout).trim().to_owned();
+    let sealed = ["--recipient", &recipient, "-i", "other"];
+    for (first, then) in [
+        (&[][..], &["--update"][..]),
+        (&[], &["-f"]),
+        (&sealed[..2], &[&["--update"], &sealed[..]].concat()),
+        (&sealed[..2], &[&["-f"], &sealed[..2]].concat()),
+    ] {
+        for (private, folder) in [(0o600, 0o755), (0o644, 0o700)] {
+            fs::remove_file(arena.path("d.fecp")).ok();
+            fs::remove_dir_all(arena.path("d/new")).ok();
+            protect(&arena, &[&["d"], first].concat());
+            set_mode(&arena.path("d.fecp"), 0o4664);
+            arena.write("d/new/private", b"secret");
+            set_mode(&arena.path("d/new/private"), private);
+            set_mode(&arena.path("d/new"), folder);
+            protect(&arena, &[then, &["d"]].concat());
+            assert_eq!(mode(&arena), 0o600, "{then:?} {private:o} {folder:o}");
+        }
+    }
+    // A sidecar elsewhere is as private as the folders that it does not lie in.
+    fs::remove_dir_all(arena.path("d/new")).unwrap();
+    for (home, expected) in [(0o700, 0o600), (0o755, 0o644)] {
+        arena.write("home/work/d/file", &payload(2, 3000));
+        ["home/work", "home/work/d"].iter().for_each(|path| set_mode(&arena.path(path), 0o755));
+        set_mode(&arena.path("home"), home);
+        protect(&arena, &["home/work/d", "--base", "home/work", "-f", "-o", "out.fecp"]);
+        assert_eq!(fs::metadata(arena.path("out.fecp")).unwrap().mode() & 0o777, expected, "{home:o}");
+        fs::remove_file(arena.path("out.fecp")).unwrap();
     }
 }
 

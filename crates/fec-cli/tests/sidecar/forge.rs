@@ -1,16 +1,14 @@
 //! Sidecars of an attacker who writes any content, made with the project's own writers.
 
+use super::recode::pieces;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind};
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup, shortened};
-use fec_core::format::sidecar::piece::{Generation, Layout, Piece};
+use fec_core::format::sidecar::piece::{Generation, Layout};
 use fec_core::format::sidecar::stat::{Stat, Stats};
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
-use fec_core::gf256::kernel::Backend;
-use fec_core::merkle::Tree;
 use fec_core::params::{Form, GroupGeometry};
-use fec_core::set::{EncodedSet, Run, SetEncoder};
 
 /// The content of a forged sidecar.
 pub(super) struct Forged {
@@ -34,32 +32,6 @@ pub(super) struct Forged {
 pub(super) fn geometry(len: u64) -> GroupGeometry {
     let code = Code::new(1, 2).expect("a code");
     GroupGeometry::whole(Form::Sidecar, HashKind::Blake3, code, 64 << 20, len).expect("it is possible")
-}
-
-/// The pieces of metadata in one set, in order.
-pub(super) fn pieces(metadata: &[u8], geometry: GroupGeometry, layout: Layout) -> (Generation, Vec<Vec<u8>>) {
-    let shape = *geometry.shape();
-    assert_eq!(shape.sets, 1);
-    let mut padded = metadata.to_vec();
-    padded.resize(shape.capacity() as usize, 0);
-    let rows: Vec<&[u8]> = padded.chunks(shape.shard_len).collect();
-    let mut encoded = EncodedSet::new(&shape);
-    let encoder = SetEncoder::new(shape.code, shape.hash, Backend::best());
-    let root = encoder.encode(0, &rows, &mut encoded, Run::default());
-    let mut tree = Tree::new();
-    tree.leaves_mut().push(root);
-    let of = Generation::new(geometry, layout, &tree.build(shape.hash));
-    let piece = |index: usize| {
-        let mut bytes = vec![0; of.piece_len() as usize];
-        let (head, body) = bytes.split_at_mut(of.head_len());
-        let piece = Piece { set: 0, index: index as u32, of };
-        encoded.write_path(index, piece.proof_mut(head));
-        piece.seal(head);
-        let recovered = |nth: usize| encoded.recovery().row(nth);
-        body.copy_from_slice(index.checked_sub(shape.code.k()).map_or_else(|| rows[index], recovered));
-        bytes
-    };
-    (of, (0..shape.code.n()).map(piece).collect())
 }
 
 impl Forged {

@@ -1,6 +1,7 @@
 //! Sidecars that ask for more memory or time than they are worth.
 
-use super::forge::{Forged, geometry, pieces};
+use super::forge::{Forged, geometry};
+use super::recode::pieces;
 use super::*;
 use common::{LIMIT, finish};
 use fec_core::block::Code;

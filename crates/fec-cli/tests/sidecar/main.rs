@@ -1,5 +1,6 @@
 //! `fec protect`, and `verify` and `repair` of sidecars, as users, broken disks and attackers meet them.
 
+mod advice;
 mod campaign;
 #[path = "../common/mod.rs"]
 mod common;
@@ -16,6 +17,7 @@ mod places;
 mod recode;
 mod scrub;
 mod sealed;
+mod several;
 mod sidecars;
 mod trust;
 mod undo;

@@ -70,6 +70,34 @@ fn lost_files_come_back_where_there_are_no_links() {
     }
 }
 
+/// A folder may lie on another file system, which new files and links cannot be renamed to.
+#[test]
+fn what_comes_from_another_file_system_comes_back() {
+    if !can_trace() {
+        return;
+    }
+    for call in ["renameat2:error=EXDEV:when=1+2", "renameat:error=EXDEV:when=1+2"] {
+        let arena = Arena::new();
+        furnish(&arena);
+        protect(&arena, &["d", "-r", "200%"]);
+        let before = seen(&arena.path("d"));
+        // A file is missing, and another is replaced.
+        fs::remove_file(arena.path("d/sub/tool")).unwrap();
+        edit(&arena.path("d/large"), &[&b"in front"[..], &payload(1, 20_481)].concat());
+        fs::remove_file(arena.path("d/link")).unwrap();
+        symlink("elsewhere", arena.path("d/link")).unwrap();
+        expect(&without(&arena, &[call], &["repair", "d.fecp", "--revert"]), 0);
+        let after = seen(&arena.path("d"));
+        assert!(after.keys().eq(before.keys()), "{call}: something temporary is left");
+        for (path, was) in &before {
+            let is = &after[path];
+            assert_eq!((&is.what, is.mode), (&was.what, was.mode), "{call}: {}", path.display());
+            assert!(is.modified == was.modified || was.what == What::Folder, "{call}: {}", path.display());
+        }
+        arena.nothing_temporary();
+    }
+}
+
 /// Links, names, permissions and times that are left out are named, and all else is restored.
 #[test]
 fn what_the_place_cannot_hold_is_left_out() {
@@ -222,6 +250,115 @@ fn what_may_not_be_read_is_no_damage() {
         expect(&nobody(&arena, args), 4);
     }
     assert!(!arena.path("out").exists());
+}
+
+/// Files that may not be read use up recovery blocks. If too few are left for files that were edited, the edits stay.
+#[test]
+fn what_cannot_be_reverted_is_not_cut_off() {
+    let Some(arena) = another_users() else { return };
+    // The folder has about 80 blocks, of which 32 may be lost: about 28 are edited, and 8 may not be read.
+    edit(&arena.path("d/f0"), &payload(90, 50_000));
+    edit(&arena.path("d/f1"), &payload(91, 200));
+    edit(&arena.path("d/f2"), b"");
+    edit(&arena.path("d/f4"), &payload(4, 30_000)[..15 * 1024]);
+    let before = seen(&arena.path("d"));
+    for _ in 0..2 {
+        expect(&nobody(&arena, &["repair", "d.fecp", "--revert", "--partial"]), 4);
+        assert!(seen(&arena.path("d")) == before);
+    }
+    chown(arena.path("d/f3"), Some(65_534), None).unwrap();
+    expect(&nobody(&arena, &["repair", "d.fecp", "--revert"]), 0);
+    assert!((0..10).all(|nth| arena.read(format!("d/f{nth}")) == payload(nth, 30_000)));
+}
+
+/// The list of an interrupted repair keeps what could not be looked at.
+#[test]
+fn what_may_not_be_read_stays_half_mended() {
+    let Some(arena) = another_users() else { return };
+    let report = json(&arena.expect(["verify", "d.fecp", "--json"], 0));
+    let root = report["root"].as_str().unwrap();
+    let right = payload(3, 30_000);
+    let mut now = right.clone();
+    [100, 5000].into_iter().for_each(|at: usize| now[at] ^= 1);
+    let line = doors::line(4, &now, &[0, 1], 4096).replace(" 4096:", "");
+    let list = arena.write("d.fecp.repairing", format!("fec repair of {root}\n{line}").as_bytes());
+    chown(&list, Some(65_534), Some(65_534)).unwrap();
+    doors::tick();
+    now[100] ^= 1;
+    fs::write(arena.path("d/f3"), &now).unwrap();
+    for turn in 0..2 {
+        if turn == 1 {
+            rot(&arena.path("d/f5"), 100, b"rotten");
+        }
+        expect(&nobody(&arena, &["repair", "d.fecp", "--partial"]), 4);
+        assert!(arena.read("d/f5") == payload(5, 30_000));
+        assert!(text(&arena.read("d.fecp.repairing")).contains(&line), "turn {turn}");
+    }
+    chown(arena.path("d/f3"), Some(65_534), None).unwrap();
+    expect(&nobody(&arena, &["repair", "d.fecp"]), 0);
+    assert!(arena.read("d/f3") == right && !arena.path("d.fecp.repairing").exists());
+}
+
+/// The last name of a file may be whole although it may not be read.
+#[test]
+fn a_further_name_that_may_not_be_read_is_no_damage() {
+    let Some(arena) = another_users() else { return };
+    fs::hard_link(arena.path("d/f3"), arena.path("d/z3")).unwrap();
+    protect(&arena, &["d", "-r", "40%", "-f"]);
+    chown(arena.path("d.fecp"), Some(65_534), None).unwrap();
+    fs::remove_file(arena.path("d/f3")).unwrap();
+    let before = seen(&arena.path("d"))[Path::new("z3")].clone();
+    let report = json(&nobody(&arena, &["verify", "d.fecp", "--json"]));
+    let files = report["files"].as_array().unwrap();
+    assert_eq!((&files[1]["path"], &files[1]["state"]), (&"d/z3".into(), &"unreadable".into()));
+    expect(&nobody(&arena, &["repair", "d.fecp"]), 4);
+    expect(&nobody(&arena, &["repair", "d.fecp", "--partial"]), 4);
+    assert!(seen(&arena.path("d"))[Path::new("z3")] == before);
+}
+
+/// With --partial too the cause is told.
+#[test]
+fn what_may_not_be_written_is_told_with_its_cause() {
+    let Some(arena) = another_users() else { return };
+    chown(arena.path("d/f3"), Some(65_534), None).unwrap();
+    arena.write("d/sub/file", &payload(7, 3000));
+    protect(&arena, &["d", "-r", "40%", "-f"]);
+    chown(arena.path("d.fecp"), Some(65_534), None).unwrap();
+    fs::remove_file(arena.path("d/sub/file")).unwrap();
+    set_mode(&arena.path("d/sub"), 0o755);
+    rot(&arena.path("d/f5"), 100, b"rotten");
+    let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
+    expect(&output, 4);
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(said.contains("d/sub/file: ") && said.contains("ermission denied"), "{said}");
+    assert!(arena.read("d/f5") == payload(5, 30_000));
+}
+
+/// A running program cannot be written to: it is made anew, and keeps no other file from being mended.
+#[test]
+fn a_program_that_runs_is_made_anew() {
+    let arena = Arena::new();
+    let sleep = ["/usr/bin/sleep", "/bin/sleep"].iter().find_map(|path| fs::read(path).ok()).expect("sleep");
+    let tool = arena.write("d/tool", &sleep);
+    set_mode(&tool, 0o755);
+    arena.write("d/z", &payload(1, 5000));
+    protect(&arena, &["d", "-r", "50%"]);
+    // The end of a program names its sections, which nothing needs that runs it.
+    flip(&tool, sleep.len() as u64 - 3);
+    flip(&arena.path("d/z"), 7);
+    // A process that another test is starting may hold the file a moment longer.
+    let mut running = loop {
+        match Command::new(&tool).arg("60").spawn() {
+            Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+            spawned => break spawned.expect("it runs"),
+        }
+    };
+    let output = arena.run(["repair", "d.fecp"]);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    expect(&output, 0);
+    assert!(arena.read("d/tool") == sleep && arena.read("d/z") == payload(1, 5000));
+    is_intact(&arena, "d.fecp");
 }
 
 /// A scrub records nothing about files that it could not read, neither as damaged nor as intact.

@@ -177,6 +177,12 @@ fn the_list_of_roots_is_the_users_own() {
         fs::write(&list, spoilt).unwrap();
         assert!(!is_believed());
     }
+    // A damaged line disables no other, and a line that was cut off swallows none.
+    fs::write(&list, [b"\xff\xfe\n", &noted[..], b"caf\xe9"].concat()).unwrap();
+    assert!(is_believed());
+    let other = protect(&arena, &["d", "-f", "-r", "55%", "-o", "x.fecp"]);
+    let lines = text(&fs::read(&list).unwrap());
+    assert!(lines.lines().any(|line| line.starts_with(&other)) && is_believed(), "{lines}");
     fs::write(&list, [&vec![b'x'; 5 << 20][..], b"\n", &noted].concat()).unwrap();
     assert!(is_believed(), "of a long list the end counts");
     // The list stays short.

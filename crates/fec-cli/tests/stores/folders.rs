@@ -151,6 +151,10 @@ fn no_domain_holds_more_than_may_be_lost() {
     arena.write("list", b"# places\np0,domain=a\n\np1,domain=b\np2,domain=c\n");
     let said = text(&arena.expect(["encode", "in", "-k", "3", "-m", "3", "--to", "@list"], 0).stderr);
     assert!(said.contains("any 1 of 3 domains, plus 1 shard"), "{said}");
+    // A line of any length is not looked through for what a message may tell.
+    arena.write("noise", &[b':'; 60_000]);
+    let said = arena.refuses(["encode", "in", "-k", "3", "-m", "3", "--to", "@noise"], 2);
+    assert!(said.contains("a line has more than 4096 bytes") && said.len() < 300, "{said}");
 }
 
 /// Whoever holds a store may put anything there: it costs time, and never a wrong byte.

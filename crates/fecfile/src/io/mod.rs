@@ -23,6 +23,7 @@ pub mod memory;
 pub mod naming;
 pub mod output;
 pub mod own;
+mod readers;
 pub mod sigbus;
 pub mod small;
 pub mod source;

@@ -323,8 +323,9 @@ impl<'a> Session<'a> {
         tell_at: Option<Instant>,
     ) -> (Next, Instant) {
         let asked = Instant::now();
+        // The reading thread tells in time that nothing came, and with it when the socket was empty.
         let look_at =
-            if self.is_network() { Some(asked + NOTICE) } else { silence.look_at(self.end(), asked) };
+            if self.is_network() { Some(asked + 2 * NOTICE) } else { silence.look_at(self.end(), asked) };
         let planned = [look_at, self.deadlines.next(), tell_at].into_iter().flatten().min();
         let next = reader.next(planned);
         let now = Instant::now();

@@ -475,7 +475,7 @@ impl PacketReceiver {
         wait_for(&self.socket, PollFlags::IN, Some(limit))
     }
 
-    /// Reads packets that are there into `chunk`, without waiting.
+    /// Reads packets that are there into `chunk`, without waiting. A fresh buffer takes no memory before one is there.
     ///
     /// # Errors
     /// `WouldBlock` if there are none. Errors of the socket; for a connected one also the network's replies to sent
@@ -483,6 +483,9 @@ impl PacketReceiver {
     pub fn receive_now(&self, chunk: &mut Chunk) -> io::Result<()> {
         chunk.pieces.clear();
         chunk.arrivals.clear();
+        if chunk.bytes.is_empty() && !self.wait(Duration::ZERO)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         let slots = quinn_udp::BATCH_SIZE;
         // Offload gives many packets in each slot; without it a slot holds one.
         chunk.bytes.resize(slots * SLOT, 0);
@@ -631,6 +634,7 @@ mod tests {
         let asked = Instant::now();
         receiver.receive(&mut chunk, limit).unwrap();
         assert!(chunk.pieces.is_empty());
+        assert_eq!(chunk.bytes.capacity(), 0, "idle receivers have twelve buffers of 2 MiB");
         assert!(chunk.empty_at.is_some_and(|at| at >= asked + limit), "it looked after the wait");
         // A waiting packet was there before the first look.
         sender.send_to(b"packet", receiver.local_addr().unwrap()).unwrap();

@@ -6,8 +6,8 @@
 
 use super::Sidecar;
 use super::actions::Action;
-use super::examine::Examined;
-use super::journal::{Journal, List, PieceDigest, Pieces, changed, piece_digest};
+use super::examine::{Cause, Examined};
+use super::journal::{Journal, Lines, List, PieceDigest, Pieces, changed, piece_digest};
 use super::permissions::umask;
 use super::positions::{Blocks, Positions, Span};
 use super::rebuild::{Rebuild, Sink, Wants};
@@ -20,7 +20,7 @@ use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Stat};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
 /// A fingerprint of a file's stat, which any change alters.
@@ -34,7 +34,6 @@ fn look_of(stat: &Stat) -> u64 {
 /// A file that the list names.
 struct Claim {
     look: u64,
-    pieces: Pieces,
     /// Positions with pieces that differ from the list, not yet compared with the right bytes.
     torn: HashSet<u64>,
 }
@@ -55,21 +54,27 @@ impl Begun<'_> {
     pub(super) fn bear_out(&self, journal: &mut Journal, context: &Context<'_>) -> Result<()> {
         let mut claims: BTreeMap<u32, Claim> = BTreeMap::new();
         let mut torn: HashSet<u64> = HashSet::new();
-        for (nth, pieces) in std::mem::take(&mut journal.list.files) {
-            let Some((file, stat)) = self.as_long_as_it_was(nth)? else { continue };
-            let Ok(odd) = self.odd_positions(nth, &file, &pieces, journal.piece) else { continue };
+        let list = std::mem::take(&mut journal.list);
+        for entry in list.files.keys().chain(&list.made) {
+            if let Some(unseen) = self.unseen(*entry) {
+                let is_later = unseen.is_some_and(|stat| journal.is_older_than(&stat));
+                journal.unseen.insert(*entry, is_later);
+            }
+        }
+        for (nth, pieces) in &list.files {
+            let Some((file, stat)) = self.as_long_as_it_was(*nth)? else { continue };
+            let odd = self.odd_positions(*nth, &file, pieces, journal.piece);
             if odd.is_empty() {
-                journal.listed.insert(nth);
+                journal.listed.insert(*nth);
             }
             if journal.is_older_than(&stat) {
                 torn.extend(&odd);
-                let claim = Claim { look: look_of(&stat), pieces, torn: odd };
-                claims.insert(nth as u32, claim);
+                claims.insert(*nth as u32, Claim { look: look_of(&stat), torn: odd });
             }
         }
         if !torn.is_empty() {
             let meter = context.silent().meter("repair", None);
-            let mut compare = Compare { of: self, claims, piece: journal.piece };
+            let mut compare = Compare { of: self, list: &list, claims, piece: journal.piece, open: None };
             let rebuild = Rebuild {
                 sidecar: self.sidecar,
                 base: self.base,
@@ -84,11 +89,31 @@ impl Begun<'_> {
             let _ = rebuild.run(&wants, &mut compare);
             claims = compare.claims;
         }
+        journal.list = list;
         for (nth, claim) in claims.into_iter().filter(|(_, claim)| claim.torn.is_empty()) {
             journal.listed.insert(nth as usize);
             journal.own.insert(nth as usize, claim.look);
         }
         Ok(())
+    }
+
+    /// The stat, if there is one, of an entry that the system does not let be looked at. `None`: the entry can be
+    /// looked at, is gone, or is no regular file.
+    fn unseen(&self, nth: usize) -> Option<Option<Stat>> {
+        const GONE: [IoKind; 3] = [IoKind::NotFound, IoKind::NotADirectory, IoKind::InvalidInput];
+        let entry = self.sidecar.catalog.entries.get(nth)?;
+        let stat = self.base.stat(&entry.path);
+        let looked = match entry.kind {
+            EntryKind::File(_) => self.base.read(&entry.path).map(|_| ()),
+            _ => stat.as_ref().map(|_| ()).map_err(|e| Cause::from(e).into()),
+        };
+        let is_unseen =
+            looked.is_err_and(|e| !GONE.contains(&e.kind()) && e.raw_os_error() != Some(libc::ELOOP));
+        // Opening fails in its own way for sockets and devices.
+        let is_other = |stat: &Stat| {
+            matches!(entry.kind, EntryKind::File(_)) && file_type(stat) != FileType::RegularFile
+        };
+        (is_unseen && !stat.as_ref().is_ok_and(is_other)).then_some(stat.ok())
     }
 
     /// The regular file of an entry, if it has its recorded size.
@@ -106,23 +131,34 @@ impl Begun<'_> {
     }
 
     /// The damaged positions of a file where a piece differs from the list.
-    fn odd_positions(
+    fn odd_positions(&self, nth: usize, file: &File, pieces: &Pieces, piece: u64) -> HashSet<u64> {
+        let block = u64::from(self.sidecar.catalog.block);
+        let is_as_it_was =
+            |(offset, digest): &(u64, Option<PieceDigest>)| digest.is_some() && pieces.at(*offset) == *digest;
+        let odd = self.damaged_pieces(nth, file, piece).filter(|piece| !is_as_it_was(piece));
+        let odd: HashSet<u64> = odd.map(|(offset, _)| offset / block).collect();
+        let damaged = self.damaged(nth).filter(|(_, range)| odd.contains(&(range.start / block)));
+        damaged.map(|(position, _)| position).collect()
+    }
+
+    /// The damaged pieces of a file, in order. Neighbours are read together.
+    fn damaged_pieces<'f>(
         &self,
         nth: usize,
-        file: &File,
-        pieces: &Pieces,
+        file: &'f File,
         piece: u64,
-    ) -> io::Result<HashSet<u64>> {
-        let mut odd = HashSet::new();
-        for (position, range) in self.damaged(nth) {
-            let is_as_it_was = |(offset, digest): (u64, Option<PieceDigest>)| {
-                digest.is_some() && pieces.at(offset) == digest
-            };
-            if !pieces_of(file, range, piece).all(is_as_it_was) {
-                odd.insert(position);
+    ) -> impl Iterator<Item = (u64, Option<PieceDigest>)> + use<'_, 'f> {
+        let mut ranges = self.damaged(nth).map(|(_, range)| range).peekable();
+        let mut runs = std::iter::from_fn(move || {
+            let mut run = ranges.next()?;
+            while let Some(next) =
+                ranges.next_if(|next| next.start == run.end && run.end - run.start < TOGETHER)
+            {
+                run.end = next.end;
             }
-        }
-        Ok(odd)
+            Some(run)
+        });
+        std::iter::from_fn(move || runs.next()).flat_map(move |run| pieces_of(file, run, piece))
     }
 
     /// The damaged positions of a file, each with its byte range in the file, in order.
@@ -146,66 +182,104 @@ impl Begun<'_> {
         blocks.chain(tail).filter(move |(position, _)| is_damaged(*position))
     }
 
-    /// The list of everything that the actions are about to write to.
+    /// Writes the list of everything that the actions are about to write to, unless the list that was found has all of
+    /// it. Entries of that list that could not be looked at or cannot be mended now stay in the list.
     ///
     /// # Errors
-    /// Those of the base.
-    pub(super) fn list(&self, actions: &[Action], made: HashSet<usize>, piece: u64) -> Result<List> {
-        let mut list = List { made, ..List::default() };
-        for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
+    /// Those of the base, and of the list.
+    pub(super) fn begin(
+        &self,
+        journal: &mut Journal,
+        actions: &[Action],
+        made: &HashSet<usize>,
+    ) -> Result<()> {
+        let mended = actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend);
+        let files: HashSet<usize> = mended.map(|(nth, _)| nth).collect();
+        if journal.has(files.iter().copied(), made) {
+            return Ok(());
+        }
+        let (old_files, old_made) = journal.carried(&files, made);
+        let piece = journal.piece;
+        let mut lines = Lines::default();
+        made.iter().chain(&old_made).for_each(|entry| lines.add_made(*entry));
+        for nth in &old_files {
+            lines.add_file(*nth, journal.list.files[nth].0.iter().copied(), piece);
+        }
+        for nth in actions.iter().enumerate().filter(|(nth, _)| files.contains(nth)).map(|(nth, _)| nth) {
             let path = &self.sidecar.catalog.entries[nth].path;
             let file = self.base.read(path);
             let file = file.map_err(|e| Error::io("read", self.base.place(path).as_path(), e))?;
-            let mut pieces = Pieces::default();
-            for (_, range) in self.damaged(nth) {
-                for (offset, digest) in pieces_of(&file, range, piece) {
-                    digest.into_iter().for_each(|digest| pieces.push(offset, digest));
-                }
-            }
-            list.files.insert(nth, pieces);
+            let pieces = self.damaged_pieces(nth, &file, piece);
+            lines.add_file(nth, pieces.filter_map(|(offset, digest)| Some((offset, digest?))), piece);
         }
-        Ok(list)
+        journal.begin(lines)?;
+        journal.take_over(self.sidecar, self.base);
+        Ok(())
     }
 }
 
-/// The pieces in a range of a file that begins at a piece, each with its offset and digest. Bytes behind the end of the
-/// file count as zeros, which they become when the file gets its length back. A piece that cannot be read has no
-/// digest.
+/// Bytes that are read at a time.
+const TOGETHER: u64 = 128 << 10;
+
+/// The pieces in a range of a file that begins at a piece, each with its offset and digest. A piece that cannot be read
+/// has no digest.
 fn pieces_of(file: &File, range: Range<u64>, piece: u64) -> impl Iterator<Item = (u64, Option<PieceDigest>)> {
-    range.clone().step_by(piece as usize).map(move |offset| {
-        let mut bytes = vec![0; (range.end - offset).min(piece) as usize];
-        let read = match file.read_exact_at(offset, &mut bytes) {
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                let len = file.size().unwrap_or(0).saturating_sub(offset).min(bytes.len() as u64) as usize;
-                bytes[len..].fill(0);
-                file.read_exact_at(offset, &mut bytes[..len])
-            }
-            read => read,
-        };
-        (offset, read.ok().map(|()| piece_digest(&bytes)))
+    let step = (TOGETHER / piece).max(1) * piece;
+    range.clone().step_by(step as usize).flat_map(move |start| {
+        let mut bytes = vec![0; (range.end - start).min(step) as usize];
+        let is_read = read_padded(file, start, &mut bytes).is_ok();
+        let pieces = (start..).step_by(piece as usize).zip(bytes.chunks_mut(piece as usize));
+        let digests = pieces.map(|(offset, bytes)| {
+            // A piece that cannot be read keeps no other from being read.
+            let is_read = is_read || read_padded(file, offset, bytes).is_ok();
+            (offset, is_read.then(|| piece_digest(bytes)))
+        });
+        digests.collect::<Vec<_>>()
     })
+}
+
+/// Reads bytes of a file. Bytes behind its end count as zeros, which they become when the file gets its length back.
+fn read_padded(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    match file.read_exact_at(offset, out) {
+        Err(e) if e.kind() == IoKind::UnexpectedEof => {
+            let len = file.size()?.saturating_sub(offset).min(out.len() as u64) as usize;
+            out[len..].fill(0);
+            file.read_exact_at(offset, &mut out[..len])
+        }
+        read => read,
+    }
 }
 
 /// Compares torn pieces with the computed bytes.
 struct Compare<'a> {
     of: &'a Begun<'a>,
+    list: &'a List,
     claims: BTreeMap<u32, Claim>,
     piece: u64,
+    /// The file that was read last.
+    open: Option<(u32, File)>,
 }
 
 impl Compare<'_> {
-    /// Tells whether each piece of a span is either as the list has it or right.
-    fn is_borne_out(&self, span: &Span, right: &[u8]) -> bool {
-        let Some(claim) = self.claims.get(&span.entry) else { return false };
-        let mut now = vec![0; right.len()];
-        let file = self.of.base.read(&self.of.sidecar.catalog.entries[span.entry as usize].path);
-        if file.and_then(|file| file.read_exact_at(span.offset, &mut now)).is_err() {
-            return false;
+    /// The bytes that a file has in a span; `None` if they cannot be read.
+    fn now(&mut self, span: &Span) -> Option<Vec<u8>> {
+        if self.open.as_ref().is_none_or(|(entry, _)| *entry != span.entry) {
+            let path = &self.of.sidecar.catalog.entries[span.entry as usize].path;
+            self.open = self.of.base.read(path).ok().map(|file| (span.entry, file));
         }
+        let mut now = vec![0; span.len as usize];
+        let (_, file) = self.open.as_ref()?;
+        file.read_exact_at(span.offset, &mut now).ok().map(|()| now)
+    }
+
+    /// Tells whether each piece of a span is either as the list has it or right.
+    fn is_borne_out(&mut self, span: &Span, right: &[u8]) -> bool {
+        let Some(listed) = self.list.files.get(&(span.entry as usize)) else { return false };
+        let Some(now) = self.now(span) else { return false };
         let piece = self.piece as usize;
         let mut pieces = (span.offset..).step_by(piece).zip(now.chunks(piece).zip(right.chunks(piece)));
         pieces.all(|(offset, (now, right))| {
-            now == right || claim.pieces.at(offset).is_some_and(|digest| digest == piece_digest(now))
+            now == right || listed.at(offset).is_some_and(|digest| digest == piece_digest(now))
         })
     }
 }
@@ -216,7 +290,8 @@ impl Sink for Compare<'_> {
         let base = position * bytes.len() as u64;
         for span in spans {
             let right = &bytes[(span.at - base) as usize..][..span.len as usize];
-            if self.is_borne_out(&span, right)
+            if self.claims.contains_key(&span.entry)
+                && self.is_borne_out(&span, right)
                 && let Some(claim) = self.claims.get_mut(&span.entry)
             {
                 claim.torn.remove(&position);
@@ -243,7 +318,7 @@ impl Journal {
         match base.stat(path) {
             Ok(stat) => Ok(self.is_own(entry, &stat)),
             // The path does not exist.
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(e) if matches!(e.kind(), IoKind::NotFound | IoKind::NotADirectory) => Ok(false),
             Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
             Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
         }
@@ -277,7 +352,7 @@ impl Journal {
             let recorded = sidecar.stats.entries[entry];
             let given = base.read(&sidecar.catalog.entries[entry].path).and_then(|file| {
                 if look_of(&rustix::fs::fstat(&file)?) != look {
-                    return Err(io::ErrorKind::Other.into());
+                    return Err(IoKind::Other.into());
                 }
                 // Somebody with the right to write to a file may lack the right to set its time.
                 let _ = base::set_modified(&file, recorded.seconds, recorded.nanos);
@@ -291,7 +366,8 @@ impl Journal {
     /// Touches everything that the old list proved, so that it is younger than a new list.
     pub(super) fn take_over(&mut self, sidecar: &Sidecar, base: &Base) {
         self.give_times_back(sidecar, base);
-        for entry in &self.list.made {
+        let unseen = self.unseen.iter().filter(|(_, is_later)| **is_later).map(|(entry, _)| entry);
+        for entry in self.list.made.iter().chain(unseen) {
             let holder = sidecar.catalog.entries.get(*entry).map(|of| base.holder(&of.path));
             if let Some(Ok(holder)) = holder
                 && let Ok(stat) = holder.stat()

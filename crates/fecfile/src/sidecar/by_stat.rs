@@ -63,9 +63,15 @@ pub(super) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> (Stat
             let is_one = match (base.stat(&first.path), &first.kind) {
                 (Ok(first), _) => (first.st_dev, first.st_ino) == (stat.st_dev, stat.st_ino),
                 // The first name of the file is lost, so the bytes under this name decide.
-                (Err(_), EntryKind::File(file)) => base
-                    .read(&entry.path)
-                    .is_ok_and(|found| is_whole(&found, file, sidecar.catalog.block.into()).unwrap_or(false)),
+                (Err(_), EntryKind::File(file)) => {
+                    let found = base.read(&entry.path);
+                    match found.and_then(|found| is_whole(&found, file, sidecar.catalog.block.into())) {
+                        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                            return (State::Unreadable, false);
+                        }
+                        is_whole => is_whole.unwrap_or(false),
+                    }
+                }
                 _ => false,
             };
             let state = match is_one {

@@ -24,7 +24,8 @@ use std::time::Duration;
 const HEAD: &str = "fec repair of ";
 /// An upper bound for the bytes of the first line.
 const MOST_OF_HEAD: u64 = 128;
-/// The longest list that is written or read.
+/// The longest list that is written or read. It bounds the memory for both, too: the text while it is written, and
+/// about as much for the pieces that were read.
 const MOST: u64 = 64 << 20;
 /// Bytes of a piece, unless blocks are shorter.
 pub(super) const PIECE: u64 = 4096;
@@ -38,7 +39,7 @@ pub(super) fn piece_digest(bytes: &[u8]) -> PieceDigest {
 
 /// Pieces of a file by their offsets, as they were before the repair wrote anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pieces(Vec<(u64, PieceDigest)>);
+pub(super) struct Pieces(pub(super) Vec<(u64, PieceDigest)>);
 
 impl Pieces {
     /// Adds a piece behind all others.
@@ -62,20 +63,6 @@ pub(super) struct List {
 }
 
 impl List {
-    /// The lines of the list, as far as there is room for them.
-    fn lines(&self, piece: u64) -> String {
-        let mut text = String::new();
-        let mut made: Vec<usize> = self.made.iter().copied().collect();
-        made.sort_unstable();
-        let lines = made.iter().map(|entry| format!("+{entry}\n"));
-        for line in lines.chain(self.files.iter().map(|(entry, pieces)| line(*entry, pieces, piece))) {
-            if text.len() + line.len() + 128 <= MOST as usize {
-                text += &line;
-            }
-        }
-        text
-    }
-
     /// Reads the lines below the first, and skips lines of another form.
     fn parse(text: &str, piece: u64) -> List {
         let mut list = List::default();
@@ -89,17 +76,50 @@ impl List {
     }
 }
 
-fn line(entry: usize, pieces: &Pieces, piece: u64) -> String {
-    let mut line = entry.to_string();
-    let mut next = None;
-    for (offset, digest) in &pieces.0 {
-        if next != Some(*offset) {
-            line += &format!(" {offset}:");
-        }
-        line += &hex(digest);
-        next = Some(offset + piece);
+/// The lines of a list that is about to be written, as far as there is room for them: the text is all that is kept.
+#[derive(Debug, Default)]
+pub(super) struct Lines(String);
+
+impl Lines {
+    /// Adds a folder or a symbolic link that is made.
+    pub(super) fn add_made(&mut self, entry: usize) {
+        self.add(|text, _| text.push_str(&format!("+{entry}")));
     }
-    line + "\n"
+
+    /// Adds a file with its damaged pieces of `piece` bytes. No more of them are taken than there is room for.
+    pub(super) fn add_file(
+        &mut self,
+        entry: usize,
+        pieces: impl IntoIterator<Item = (u64, PieceDigest)>,
+        piece: u64,
+    ) {
+        self.add(|text, most| {
+            text.push_str(&entry.to_string());
+            let mut next = None;
+            for (offset, digest) in pieces {
+                if next != Some(offset) {
+                    text.push_str(&format!(" {offset}:"));
+                }
+                text.push_str(&hex(&digest));
+                next = Some(offset + piece);
+                if text.len() > most {
+                    break;
+                }
+            }
+        });
+    }
+
+    /// Adds a line, unless there is no room for it.
+    fn add(&mut self, write: impl FnOnce(&mut String, usize)) {
+        let most = (MOST - MOST_OF_HEAD) as usize - 1;
+        let start = self.0.len();
+        write(&mut self.0, most);
+        if self.0.len() > most {
+            self.0.truncate(start);
+        } else {
+            self.0.push('\n');
+        }
+    }
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -149,6 +169,9 @@ pub(super) struct Journal {
     pub(super) own: BTreeMap<usize, u64>,
     /// Files whose whole damage is in the list.
     pub(super) listed: HashSet<usize>,
+    /// Entries of the list that the system did not let be looked at, and that may be half mended: each with whether it
+    /// was changed later than the list.
+    pub(super) unseen: BTreeMap<usize, bool>,
 }
 
 /// The path of the list of a sidecar.
@@ -162,7 +185,9 @@ pub(super) fn path_of(sidecar: &Path) -> PathBuf {
 
 /// The root in the first line of a list.
 fn root_of(text: &str) -> Option<&str> {
-    text.lines().next()?.strip_prefix(HEAD)
+    let root = text.lines().next()?.strip_prefix(HEAD)?;
+    let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_root.then_some(root)
 }
 
 /// The time of the last change of a file or of its metadata, which nobody can choose.
@@ -217,6 +242,7 @@ impl Journal {
             wrong: None,
             own: BTreeMap::new(),
             listed: HashSet::new(),
+            unseen: BTreeMap::new(),
             path: path.clone(),
         };
         let (file, meta) = match look(&path).map_err(fail)? {
@@ -270,18 +296,27 @@ impl Journal {
         self.of.as_ref().is_some_and(|root| self.root == *root)
     }
 
-    /// Writes a list before any file is written to, unless the existing one has all of it. Returns whether the list is
-    /// new.
+    /// Tells whether the list that was found has all of these entries.
+    pub(super) fn has(&self, mut files: impl Iterator<Item = usize>, made: &HashSet<usize>) -> bool {
+        self.is_there() && files.all(|entry| self.listed.contains(&entry)) && made.is_subset(&self.list.made)
+    }
+
+    /// Entries of the old list whose state is unknown, or half mended, and that are not in `files` or `made`.
+    pub(super) fn carried(&self, files: &HashSet<usize>, made: &HashSet<usize>) -> (Vec<usize>, Vec<usize>) {
+        let is_open = |entry: &usize| self.unseen.contains_key(entry) || self.own.contains_key(entry);
+        let of_files =
+            self.list.files.keys().copied().filter(|entry| is_open(entry) && !files.contains(entry));
+        let of_made = self.list.made.iter().copied().filter(|entry| is_open(entry) && !made.contains(entry));
+        (of_files.collect(), of_made.collect())
+    }
+
+    /// Writes a list before any file is written to.
     ///
     /// # Errors
     /// Those of the list.
-    pub(super) fn begin(&mut self, list: List) -> Result<bool> {
-        let is_listed = list.files.keys().all(|entry| self.listed.contains(entry))
-            && list.made.iter().all(|entry| self.list.made.contains(entry));
-        if self.is_there() && is_listed {
-            return Ok(false);
-        }
-        let text = format!("{HEAD}{}\n{}", self.root, list.lines(self.piece));
+    pub(super) fn begin(&mut self, lines: Lines) -> Result<()> {
+        let mut text = lines.0;
+        text.insert_str(0, &format!("{HEAD}{}\n", self.root));
         write_own(&self.path, &text, true)?;
         let fail = |e| Error::io("read", self.path.as_path(), e);
         if let Stands::Own(_, meta) = look(&self.path).map_err(fail)? {
@@ -289,11 +324,14 @@ impl Journal {
             wait_until_after(changed_at(&meta));
         }
         self.of = Some(self.root.clone());
-        Ok(true)
+        Ok(())
     }
 
-    /// Removes the list after everything is written.
+    /// Removes the list after everything is written, unless it names something that could not be looked at.
     pub(super) fn end(&self) {
+        if !self.unseen.is_empty() {
+            return;
+        }
         let mut head = Vec::new();
         let Ok(Stands::Own(file, _)) = look(&self.path) else { return };
         let read = file.take(MOST_OF_HEAD).read_to_end(&mut head);
@@ -339,10 +377,44 @@ mod tests {
     #[test]
     fn lists_come_back() {
         let whole = list(&[(3, &[0, 4096, 12_288]), (7, &[]), (9, &[1 << 40])], &[0, 11]);
-        let text = whole.lines(4096);
+        let mut lines = Lines::default();
+        [0, 11].into_iter().for_each(|entry| lines.add_made(entry));
+        whole.files.iter().for_each(|(entry, pieces)| lines.add_file(*entry, pieces.0.iter().copied(), 4096));
+        let text = lines.0;
         let first = "3 0:0000000000000007000000000001f007 12288:000000000005d007";
         assert_eq!(text, format!("+0\n+11\n{first}\n7\n9 1099511627776:00001f0000000007\n"));
         assert_eq!(List::parse(&text, 4096), whole);
+    }
+
+    /// A file with terabytes of damage takes no more memory than the longest list, and the others keep their lines.
+    #[test]
+    fn what_does_not_fit_is_left_out_before_it_is_collected() {
+        let mut lines = Lines::default();
+        let mut taken = 0u64;
+        lines.add_file(1, [(0, [1; 8])], 4096);
+        let endless = (0..).map(|nth| (nth * 4096, [7; 8])).inspect(|_| taken += 1);
+        lines.add_file(2, endless, 4096);
+        lines.add_made(3);
+        assert!(taken * 16 <= MOST + 16, "{taken} pieces");
+        assert_eq!(lines.0, "1 0:0101010101010101\n+3\n");
+        assert!(lines.0.capacity() as u64 <= 2 * MOST);
+    }
+
+    #[test]
+    fn a_list_begins_with_a_root() {
+        let digits = "0123456789abcdef".repeat(4);
+        assert_eq!(root_of(&format!("{HEAD}{digits}\n1\n")), Some(&*digits));
+        for root in [
+            "",
+            "x",
+            &digits[1..],
+            &format!("{digits}0"),
+            &digits.replace('0', "g"),
+            &digits.to_uppercase(),
+            "../../etc",
+        ] {
+            assert_eq!(root_of(&format!("{HEAD}{root}\n")), None, "{root}");
+        }
     }
 
     #[test]

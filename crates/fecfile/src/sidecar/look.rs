@@ -532,10 +532,11 @@ impl Files<'_> {
         Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
     }
 
-    /// The cause of a stat that fails.
+    /// Why an entry cannot be examined, or opened.
     fn cause(&self, nth: usize, state: State) -> Option<Cause> {
         let path = &self.sidecar.catalog.entries[nth].path;
-        let error = (state == State::Unreadable).then(|| self.base.stat(path).err());
+        let error = || self.base.stat(path).err().or_else(|| self.base.read(path).err());
+        let error = (state == State::Unreadable).then(error);
         error.flatten().as_ref().map(Cause::from)
     }
 

@@ -4,7 +4,7 @@ use super::metadata::Sidecar;
 use crate::context::Context;
 use crate::encode;
 use crate::error::{Error, Place, Result};
-use crate::io::output::{ANYBODY, FileOut, Policy, if_any, set_mode_if_any};
+use crate::io::output::{FileOut, Policy, if_any, set_mode_if_any};
 use crate::io::temporary::{Appended, parent};
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
@@ -13,8 +13,9 @@ use crate::seal::sealer::Sealing;
 use crate::seal::spool::SecretSpool;
 use fec_core::block::Code;
 use fec_core::format::seal::SealedKind;
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -52,8 +53,9 @@ impl<'a> NewSidecar<'a> {
             None => {
                 let out = FileOut::create(path, policy)?;
                 if let Ok(old) = std::fs::metadata(path) {
-                    // The sidecar lists names that not everybody may know, so the old permissions stay.
-                    set_mode_if_any(out.file(), old.mode() & 0o7777).map_err(|e| out.failure(e))?;
+                    // The sidecar lists names that not everybody may know, so no permission is added.
+                    let mode = narrowed(old.mode(), policy);
+                    set_mode_if_any(out.file(), mode).map_err(|e| out.failure(e))?;
                 }
                 Ok(NewSidecar::Plain(out))
             }
@@ -87,6 +89,11 @@ impl<'a> NewSidecar<'a> {
     }
 }
 
+/// The permissions of an old sidecar, less those that a new one would not get.
+fn narrowed(old: u32, policy: Policy) -> u32 {
+    old & policy.permissions & 0o777
+}
+
 /// An updated sidecar: its file is appended to, or all of it is sealed anew.
 pub(super) enum UpdatedSidecar<'a> {
     /// The file. Appended bytes are cut off again if the update fails.
@@ -104,12 +111,16 @@ impl<'a> UpdatedSidecar<'a> {
         old: &Sidecar,
         len: u64,
         path: &Path,
+        policy: Policy,
         sealing: Option<&'a Arc<Sealing>>,
     ) -> Result<UpdatedSidecar<'a>> {
         let fail = |e| Error::io("write", path, e);
         match (old.was_sealed(), sealing) {
             (false, None) => {
                 let file = old.open_to_write("update")?;
+                // New bytes may be those of a file that fewer users may read than the others.
+                let mode = file.metadata().map_err(fail)?.mode();
+                set_mode_if_any(&file, narrowed(mode, policy)).map_err(fail)?;
                 if old.len > len {
                     // The rest is of an interrupted update.
                     file.set_len(len).map_err(fail)?;
@@ -167,14 +178,20 @@ impl<'a> UpdatedSidecar<'a> {
     ///
     /// # Errors
     /// Those of the file; [`SealError`](crate::seal::SealError).
-    pub(super) fn finish(self, len: u64, path: &Path, context: &Context<'_>) -> Result<Option<Written>> {
+    pub(super) fn finish(
+        self,
+        len: u64,
+        path: &Path,
+        policy: Policy,
+        context: &Context<'_>,
+    ) -> Result<Option<Written>> {
         match self {
             UpdatedSidecar::Plain(out) => {
                 out.commit();
                 Ok(None)
             }
             UpdatedSidecar::Sealed(spool, sealing) => {
-                let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
+                let policy = Policy { force: true, sync: context.settings.sync, ..policy };
                 write((&spool, len), path, policy, sealing, context).map(Some)
             }
         }
@@ -215,12 +232,13 @@ fn write(
     let k = len.div_ceil(LEAST_ORIGINAL).clamp(1, MOST_ORIGINALS) as usize;
     let code = Code::new(k, k.div_ceil(ORIGINALS_FOR_ONE) + 1).expect("fewer than 256 shards");
     let options = Options { sealing: Some(Arc::clone(sealing)), ..Options::new(code) };
-    let old = std::fs::metadata(path).map(|meta| meta.permissions());
+    let old = std::fs::metadata(path);
     let waiting = Waiting { spool, len };
     let source = Source::Payload(&waiting);
     let written = encode::file(source, SealedKind::Sidecar, path, policy, &options, &context.silent())?;
     if let Ok(old) = old {
-        if_any(std::fs::set_permissions(path, old)).map_err(|e| Error::io("write", path, e))?;
+        let mode = Permissions::from_mode(narrowed(old.mode(), policy));
+        if_any(std::fs::set_permissions(path, mode)).map_err(|e| Error::io("write", path, e))?;
     }
     Ok(written)
 }

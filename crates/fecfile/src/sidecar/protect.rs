@@ -252,8 +252,7 @@ pub(super) fn anew(
     check_memory(&catalog, context)?;
     // Recovery shards reveal the content of files to somebody who has the others, so the sidecar is no more readable
     // than they are.
-    let files = entries_of_files(&catalog, &found.tree.stats);
-    let policy = files.fold(job.policy, |policy, stat| policy.made_of(stat.mode.into()));
+    let policy = readers(job, &found.base, &catalog, &found.tree.stats);
     let out = NewSidecar::new(job.output, policy, job.sealing)?;
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
@@ -289,10 +288,13 @@ pub(super) fn anew(
     Ok(found.report(&catalog, (root, Some(of.root)), margin.one_piece).sealed(sealed))
 }
 
-/// The times and permissions of the regular files.
-fn entries_of_files<'a>(catalog: &'a Catalog, stats: &'a [Stat]) -> impl Iterator<Item = &'a Stat> {
-    let is_file = |entry: &Entry| matches!(entry.kind, EntryKind::File(_));
-    catalog.entries.iter().zip(stats).filter(move |(entry, _)| is_file(entry)).map(|(_, stat)| stat)
+/// The policy of a sidecar that nobody can read who cannot read all of its files.
+pub(super) fn readers(job: &Protect<'_>, base: &Base, catalog: &Catalog, stats: &[Stat]) -> Policy {
+    let entries = catalog.entries.iter().zip(stats).map(|(entry, stat)| {
+        let is_file = matches!(entry.kind, EntryKind::File(_));
+        (&*entry.path, is_file.then_some(stat.mode.into()))
+    });
+    job.policy.made_of_tree(base, entries, job.output)
 }
 
 /// Fails when a set does not fit into the allowed memory.

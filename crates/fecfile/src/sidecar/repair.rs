@@ -3,35 +3,30 @@
 use super::Sidecar;
 use super::actions::{Action, owners};
 use super::begun::Begun;
-use super::by_stat::{looks_as_it_did, rotten_or_edited, state_by_stat};
+use super::by_stat::looks_as_it_did;
+use super::decisions::{decide, made_in_steps};
 use super::deep::Deep;
 use super::error::SidecarError;
-use super::examine::{Examined, Scope, State, examine};
-use super::generations::area_of;
+use super::examine::{Examined, Scope, State, examine, margin};
 use super::journal::Journal;
 pub use super::left_out::{LeftOut, Part};
-use super::metadata;
-use super::moved::MovedSpan;
+use super::own_shards::OwnShards;
 use super::positions::{Any, PositionReader, Positions};
 use super::rebuild::{Rebuild, Wants};
-use super::recovery::{read_recovery, serving};
 use super::targets::{Targets, Writing, remove_old_rooms};
 use super::undo;
 use crate::context::{Context, Silent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::base::{Base, file_type};
 use crate::io::list;
-use crate::io::output::{ANYBODY, FileOut, Policy, check_absent, set_mode_if_any, write_own};
+use crate::io::output::{ANYBODY, Policy, check_absent, write_own};
 use crate::io::own::{Stands, look};
 use crate::io::temporary::{parent, remove_stale};
 use crate::names::hex;
 use crate::seal::error::SealError;
-use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::{ErrorKind as IoKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Options of a repair.
@@ -71,6 +66,8 @@ pub struct Mended {
     pub sidecar: bool,
     /// Why a damaged sidecar was left alone.
     pub sidecar_left: Option<Error>,
+    /// Why the first entry failed that the system would not let be written. Without `partial` it is an error.
+    pub cause: Option<Error>,
     /// The contradiction of a sidecar whose recovery data does not mend. Without `partial` it is an error.
     pub contradiction: Option<Error>,
     /// Bytes of files that were written.
@@ -108,25 +105,34 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if !denied.is_empty() && !how.partial {
         return Err(not_allowed(sidecar, base, &denied));
     }
-    // Unreadable bytes count as lost when others are computed.
+    // Unreadable bytes count as lost when others are computed, so they use up recovery shards too.
+    let positions = Positions::of(&sidecar.catalog);
     let not_read = std::mem::take(&mut found.denied);
     found.erased.absorb(&not_read);
+    found.margin = margin(&sidecar.catalog, &positions, &found.erased, Some(&found.recovery_erased));
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
         return Err(Error::at("repair", sidecar.path(), lost));
     }
-    let positions = Positions::of(&sidecar.catalog);
     let begun = Begun { sidecar, base, positions: &positions, found: &found };
     if how.out.is_none() {
         begun.bear_out(&mut journal, context)?;
     }
-    let (mut actions, left) = actions(sidecar, base, &found, how, copy.as_ref(), &journal)?;
+    let (mut actions, left) = match &copy {
+        Some(copy) => (copy.actions(sidecar), Vec::new()),
+        None => decide(sidecar, base, &positions, &found, how.revert, &journal)?,
+    };
     let mut denied = if how.out.is_some() { Vec::new() } else { denied };
-    denied.extend(read_only(sidecar, base, &actions)?);
+    let (closed, barred) = closed(sidecar, base, &actions);
+    let has_denied = !denied.is_empty() || barred.as_ref().is_some_and(is_denied);
+    denied.extend(closed);
     denied.sort_unstable();
-    if !denied.is_empty() && !how.partial {
-        return Err(not_allowed(sidecar, base, &denied));
-    }
+    let barred = match barred {
+        barred if how.partial => barred,
+        _ if has_denied => return Err(not_allowed(sidecar, base, &denied)),
+        Some(error) => return Err(error),
+        None => None,
+    };
     denied.iter().for_each(|entry| actions[*entry] = Action::Leave);
     let made = made_in_steps(sidecar, &actions);
     let is_journaled = how.out.is_none() && (actions.contains(&Action::Mend) || !made.is_empty());
@@ -164,10 +170,11 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         mended: wanted,
         left,
         failed: denied.clone(),
-        is_denied: !denied.is_empty(),
+        is_denied: has_denied,
         left_out: Vec::new(),
         sidecar: mends_sidecar || mends_cover && sidecar_left.is_none(),
         sidecar_left,
+        cause: barred,
         contradiction: None,
         written: 0,
     };
@@ -186,7 +193,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     }
     if !(has_work || mends_sidecar) {
         // The files of an interrupted repair are whole, or somebody has changed them since.
-        if how.out.is_none() && journal.is_there() {
+        let is_half_mended = denied.iter().any(|entry| journal.own.contains_key(entry));
+        if how.out.is_none() && journal.is_there() && !is_half_mended {
             journal.end();
         }
         return Ok(mended);
@@ -217,9 +225,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let target = out.as_ref().unwrap_or(base);
     if is_journaled {
         let begun = Begun { sidecar, base, positions: &positions, found: &mended.found };
-        if journal.begin(begun.list(&actions, made, journal.piece)?)? {
-            journal.take_over(sidecar, base);
-        }
+        begun.begin(&mut journal, &actions, &made)?;
     }
     let journal = journal;
     // Files whose bytes are all right need no computed bytes, wherever they are written to.
@@ -253,11 +259,13 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let failed = targets.finish()?;
     mended.failed = [&failed[..], &denied].concat();
     mended.failed.sort_unstable();
-    let is_denied = |entry: usize| mended.failed.binary_search(&entry).is_ok();
-    mended.is_denied |= mended.found.denied().any(is_denied);
+    let has_failed = |entry: usize| mended.failed.binary_search(&entry).is_ok();
+    mended.is_denied |= mended.found.denied().any(has_failed);
     mended.left_out = std::mem::take(&mut targets.left_out);
     mended.written = targets.written;
     let cause = targets.cause.take();
+    let is_own = |entry: &usize| journal.own.contains_key(entry);
+    let is_half_mended = targets.are_half_mended(&failed, is_own) || denied.iter().any(is_own);
     targets.end()?;
     meter.finish();
     let whole = mended.left_out.iter().filter(|out| out.what == Part::Entry);
@@ -278,10 +286,6 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if let Some(copy) = copy {
         copy.end();
     }
-    // The list goes even after a contradiction: nothing is half mended, and another run would end the same.
-    if how.out.is_none() && (is_journaled || journal.is_there()) {
-        journal.end();
-    }
     let contradiction = match (contradiction, &cause) {
         (None, _) if failed.is_empty() => None,
         (None, None) => contradiction_of(sidecar, base, &failed, context)?,
@@ -289,6 +293,12 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         (None, Some(_)) => contradiction_of(sidecar, base, &failed, context).unwrap_or_default(),
         (found, _) => found,
     };
+    // By the list a later repair knows what is half mended. The list goes even after a contradiction: another run would
+    // end the same.
+    let is_listed = how.out.is_none() && (is_journaled || journal.is_there());
+    if is_listed && (contradiction.is_some() || !is_half_mended) {
+        journal.end();
+    }
     if let Some(contradiction) = contradiction {
         let contradiction = Error::at("repair", sidecar.path(), contradiction);
         if !how.partial {
@@ -297,6 +307,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         mended.contradiction = Some(contradiction);
     }
     if mended.failed.is_empty() || how.partial {
+        mended.is_denied |= cause.as_ref().is_some_and(is_denied);
+        mended.cause = cause.or(mended.cause);
         return Ok(mended);
     }
     if let Some(cause) = cause {
@@ -338,18 +350,29 @@ fn not_allowed(sidecar: &Sidecar, base: &Base, entries: &[usize]) -> Error {
     Error::at("repair", sidecar.path(), ErrorKind::NotAllowed(places))
 }
 
-/// Files to be mended in place that the caller may not write to.
-fn read_only(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> Result<Vec<usize>> {
-    let mut denied = Vec::new();
+/// Files to be mended in place that cannot be opened for writing, and the cause. Missing permission comes first.
+fn closed(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> (Vec<usize>, Option<Error>) {
+    let mut closed = Vec::new();
+    let mut cause: Option<Error> = None;
     for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
         let path = &sidecar.catalog.entries[nth].path;
-        match base.may_write(path) {
-            Ok(true) => {}
-            Ok(false) => denied.push(nth),
-            Err(e) => return Err(Error::io("write", base.place(path).as_path(), e)),
+        let error = match base.may_write(path) {
+            Ok(true) => continue,
+            Ok(false) => IoKind::PermissionDenied.into(),
+            Err(e) => e,
+        };
+        closed.push(nth);
+        let error = Error::io("write", base.place(path).as_path(), error);
+        if cause.is_none() || is_denied(&error) && !cause.as_ref().is_some_and(is_denied) {
+            cause = Some(error);
         }
     }
-    Ok(denied)
+    (closed, cause)
+}
+
+/// Tells whether permission is missing.
+fn is_denied(error: &Error) -> bool {
+    matches!(&error.kind, ErrorKind::Io(cause) if cause.kind() == IoKind::PermissionDenied)
 }
 
 /// A folder that everything is written to.
@@ -377,6 +400,12 @@ impl<'a> Copy<'a> {
         Ok(Copy { out, mark, text, is_begun })
     }
 
+    /// Everything is made. Existing files in the folder are those of an interrupted repair, or the mark.
+    fn actions(&self, sidecar: &Sidecar) -> Vec<Action> {
+        let make = |path: &[u8]| Action::Make { replace: self.is_begun || path == Copy::MARK.as_bytes() };
+        sidecar.catalog.entries.iter().map(|entry| make(&entry.path)).collect()
+    }
+
     fn begin(&self) -> Result<Base> {
         std::fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
         write_own(&self.mark, &self.text, false)?;
@@ -400,258 +429,4 @@ fn holds(path: &Path, text: &str) -> bool {
     let mut found = Vec::new();
     let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
     read.is_ok() && found == text.as_bytes()
-}
-
-/// The action for each entry, and the entries that are left as somebody changed them.
-fn actions(
-    sidecar: &Sidecar,
-    base: &Base,
-    found: &Examined,
-    how: &Mend<'_>,
-    copy: Option<&Copy<'_>>,
-    journal: &Journal,
-) -> Result<(Vec<Action>, Vec<usize>)> {
-    let entries = &sidecar.catalog.entries;
-    let mut actions = vec![Action::Leave; entries.len()];
-    let mut left = Vec::new();
-    if let Some(copy) = copy {
-        // Existing files in the folder are those of an interrupted repair, or the mark.
-        let make = |path: &[u8]| Action::Make { replace: copy.is_begun || path == Copy::MARK.as_bytes() };
-        return Ok((entries.iter().map(|entry| make(&entry.path)).collect(), left));
-    }
-    // Folders that something else has replaced and that are left so: nothing can be made in them.
-    let mut left_folders: Vec<&[u8]> = Vec::new();
-    for report in &found.entries {
-        let nth = report.entry;
-        // A further name of a file whose first name somebody gave to another file may be the last copy. A file that
-        // moved gets no further names either.
-        let is_of_left = match entries[nth].kind {
-            EntryKind::HardLink(of) => left.binary_search(&(of as usize)).is_ok_and(|_| {
-                let at = found.entries.binary_search_by_key(&(of as usize), |report| report.entry);
-                let was_moved = at.is_ok_and(|at| found.entries[at].state == State::Moved);
-                report.state != State::Missing || was_moved
-            }),
-            _ => false,
-        };
-        if is_of_left || left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
-            left.push(nth);
-            continue;
-        }
-        let state = match report.state {
-            // An entry that the caller may not read stays as it is, and is reported.
-            State::Unreadable if report.is_denied() => continue,
-            // A file that could not be examined at first may have been edited.
-            State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
-            state => state,
-        };
-        let is_ours = matches!(state, State::Edited | State::Shifted)
-            && journal.has_begun(nth, base, &entries[nth].path)?;
-        actions[nth] = match (state, &entries[nth].kind) {
-            (State::Intact, _) => Action::Leave,
-            (State::Missing, _) => Action::Make { replace: false },
-            (State::Moved, _) if !how.revert => {
-                left.push(nth);
-                Action::Leave
-            }
-            (State::Moved, _) => Action::Make { replace: false },
-            (State::Edited | State::Shifted, _) if !(is_ours || how.revert && found.is_mendable()) => {
-                left.push(nth);
-                if entries[nth].kind == EntryKind::Folder {
-                    left_folders.push(&entries[nth].path);
-                }
-                Action::Leave
-            }
-            (State::Edited, EntryKind::File(_)) if !is_ours && has_other_names(base, &entries[nth].path) => {
-                // A file stays as it is under its other names, which may be anybody's.
-                Action::Make { replace: true }
-            }
-            (State::Shifted, _) => Action::Make { replace: true },
-            (_, EntryKind::File(_)) if base.read(&entries[nth].path).is_ok() => Action::Mend,
-            _ => Action::Make { replace: true },
-        };
-    }
-    // Bytes that stand elsewhere are copied, and never from a file that is being written to.
-    let moved = &found.moved;
-    let positions = Positions::of(&sidecar.catalog);
-    let block = u64::from(sidecar.catalog.block);
-    let of_span = |span: &MovedSpan| positions.within(span.at / block..span.end().div_ceil(block));
-    let from_elsewhere: HashSet<u32> = moved.iter().flat_map(of_span).map(|span| span.entry).collect();
-    let sources = moved.used_sources();
-    for (nth, entry) in (0..).zip(entries) {
-        let is_source = || sources.contains(&*entry.path);
-        let action = &mut actions[nth as usize];
-        if *action == Action::Mend && (from_elsewhere.contains(&nth) || is_source()) {
-            *action = Action::Make { replace: true };
-        }
-    }
-    // Files that an interrupted repair has mended, but not yet given their time.
-    for (nth, entry) in entries.iter().enumerate() {
-        let is_intact = actions[nth] == Action::Leave && left.binary_search(&nth).is_err();
-        if !is_intact {
-            continue;
-        }
-        match &entry.kind {
-            EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => actions[nth] = Action::Mend,
-            EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth, sidecar, base) => {
-                actions[nth] = Action::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
-            }
-            _ => {}
-        }
-    }
-    // Further names of a file that is made anew become names of the new file.
-    for (nth, entry) in entries.iter().enumerate() {
-        if let EntryKind::HardLink(of) = entry.kind
-            && matches!(actions[of as usize], Action::Make { .. })
-            && actions[nth] == Action::Leave
-            && left.binary_search(&nth).is_err()
-        {
-            actions[nth] = Action::Make { replace: true };
-        }
-    }
-    Ok((actions, left))
-}
-
-/// Folders and symbolic links that are made, and get their times and permissions in further steps.
-fn made_in_steps(sidecar: &Sidecar, actions: &[Action]) -> HashSet<usize> {
-    let entries = sidecar.catalog.entries.iter().zip(actions).enumerate();
-    let made = entries.filter(|(_, (entry, action))| {
-        **action != Action::Leave && matches!(entry.kind, EntryKind::Folder | EntryKind::Symlink(_))
-    });
-    made.map(|(nth, _)| nth).collect()
-}
-
-/// Tells whether a path lies in a folder.
-fn is_in(path: &[u8], folder: &[u8]) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
-}
-
-/// Tells whether a file has, or may have, other names, in which case it is not written to.
-fn has_other_names(base: &Base, path: &[u8]) -> bool {
-    base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
-}
-
-/// The state of an entry that could not be read. A state that stays unknown is an error, so that nothing is written.
-fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
-    let path = &sidecar.catalog.entries[nth].path;
-    match state_by_stat(sidecar, base, nth).0 {
-        State::Unreadable => {
-            let cause = base.stat(path).err().unwrap_or_else(|| std::io::Error::from_raw_os_error(libc::EIO));
-            Err(Error::io("read", base.place(path).as_path(), cause))
-        }
-        // A file with its recorded look had wrong or unreadable bytes.
-        State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
-            Ok(match rotten_or_edited(sidecar, base, nth) {
-                State::Rotten => State::Unreadable,
-                state => state,
-            })
-        }
-        state => Ok(state),
-    }
-}
-
-/// The destination of recovery shards in the sidecar.
-enum OwnShards {
-    /// The sidecar is left as it is.
-    Left,
-    /// Each shard goes to its place.
-    InPlace(File, std::path::PathBuf),
-    /// The sidecar is written anew, because parts of it have moved, or its length is wrong. Shards that became
-    /// unreadable, by group and number there, must be computed.
-    Anew(FileOut, HashSet<(usize, u64)>),
-}
-
-impl OwnShards {
-    fn new(sidecar: &Sidecar, found: &mut Examined, mends: bool, context: &Context<'_>) -> Result<OwnShards> {
-        if !mends {
-            return Ok(OwnShards::Left);
-        }
-        let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
-        if moved || sidecar.expected_len() != Some(sidecar.len) {
-            let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
-            let out = FileOut::create(sidecar.path(), policy)?;
-            let old = std::fs::metadata(sidecar.path()).map(|meta| meta.mode() & 0o7777);
-            old.and_then(|old| set_mode_if_any(out.file(), old)).map_err(|e| out.failure(e))?;
-            let mut first = 0;
-            let mut owed = HashSet::new();
-            let serves = serving(sidecar, &Positions::of(&sidecar.catalog));
-            let block = u64::from(sidecar.catalog.block);
-            for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
-                let area = &sidecar.catalog.areas[group.area as usize];
-                for shard in 0..group.recovery() {
-                    if found.recovery_erased.get(first + shard) {
-                        continue;
-                    }
-                    match read_recovery(sidecar, nth, shard) {
-                        Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
-                        None if !serves.get(first + shard) => {}
-                        // The examination still found this shard intact.
-                        None => {
-                            found.recovery_erased.set(first + shard);
-                            owed.insert((nth, shard));
-                        }
-                    }
-                }
-                first += group.recovery();
-            }
-            return Ok(OwnShards::Anew(out, owed));
-        }
-        Ok(OwnShards::InPlace(sidecar.open_to_write("repair")?, sidecar.path().to_path_buf()))
-    }
-
-    /// Takes a computed recovery shard.
-    fn put_shard(&mut self, sidecar: &Sidecar, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
-        if let OwnShards::Anew(_, owed) = self {
-            owed.remove(&(group, shard));
-        }
-        self.put(sidecar.recovery_place(group, shard), bytes)
-    }
-
-    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
-        match self {
-            OwnShards::Left => Ok(()),
-            OwnShards::InPlace(file, path) => {
-                file.write_all_at(bytes, at).map_err(|e| Error::io("write", path.as_path(), e))
-            }
-            OwnShards::Anew(out, _) => out.put(at, bytes),
-        }
-    }
-
-    /// Writes the pieces of the metadata, and syncs everything to the disk.
-    fn finish(mut self, sidecar: &Sidecar, context: &Context<'_>) -> Result<()> {
-        match &self {
-            OwnShards::Left => return Ok(()),
-            // The old sidecar stays, since it has the shards that could not be read just now.
-            OwnShards::Anew(_, owed) if !owed.is_empty() => {
-                return Err(Error::io("read", sidecar.path(), std::io::Error::from_raw_os_error(libc::EIO)));
-            }
-            _ => {}
-        }
-        let area = sidecar.catalog.areas[sidecar.catalog.areas.len() - 1];
-        let of = &sidecar.of;
-        metadata::write(
-            sidecar.metadata(),
-            of.geometry,
-            of.layout,
-            &area,
-            &context.settings,
-            |at, piece| self.put(at, piece),
-        )?;
-        if let OwnShards::Anew(..) = self {
-            // Earlier generations, whose areas it still has, can be opened by their roots.
-            for (of, metadata) in sidecar.metadata_before(&context.settings)? {
-                if let Some(area) = area_of(&of) {
-                    let put = |at: u64, piece: &[u8]| self.put(at, piece);
-                    metadata::write(metadata, of.geometry, of.layout, &area, &context.settings, put)?;
-                }
-            }
-        }
-        match self {
-            OwnShards::Left => Ok(()),
-            OwnShards::InPlace(file, path) if context.settings.sync => {
-                file.sync_all().map_err(|e| Error::io("sync", path.as_path(), e))
-            }
-            OwnShards::InPlace(..) => Ok(()),
-            OwnShards::Anew(out, _) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),
-        }
-    }
 }

@@ -1,25 +1,31 @@
 //! The files that a repair writes: damaged ones in place, missing ones under a temporary name until they are whole.
 
+mod placing;
+mod room;
+mod written;
+
+pub(super) use room::remove_old_rooms;
+pub(super) use written::Written;
+
 use super::Sidecar;
 use super::actions::{Action, Look, Owner};
 use super::bits::Bits;
 use super::findings::Cause;
-use super::hashing::{FileTree, is_whole};
-use super::left_out::{Dressed, LeftOut, Part, is_of_kind, is_of_name, unset};
+use super::hashing::digest_of_file;
+use super::left_out::{Dressed, LeftOut, Part, is_of_name, unset};
 use super::permissions::umask;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, ErrorKind, Result};
+use crate::io::ReadAt;
 use crate::io::base::{self, Base, file_type};
-use crate::io::naming::is_lacking;
-use crate::io::output::{if_any, open_folder, set_mode};
-use crate::io::temporary::{Temporary, is_of_the_dead};
-use fec_core::digest::{Digest, HashKind, blocks};
+use crate::io::output::{if_any, set_mode};
+use crate::io::temporary::Temporary;
+use fec_core::digest::{HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, HashSet, hash_map};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -30,42 +36,8 @@ use std::time::SystemTime;
 /// Takes a recovery shard: its group, its number there, and its bytes.
 pub(super) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
 
-/// Hashes of the written parts of a new file, which prove it whole without reading it again.
-pub(super) struct Written {
-    /// The chaining values of whole blocks.
-    pub(super) values: Vec<Digest>,
-    /// Blocks whose value is known.
-    pub(super) known: Bits,
-    /// The bytes behind the whole blocks: their chaining value, or the file's digest if it has no whole block.
-    pub(super) tail: Option<Digest>,
-}
-
 /// The most values that are kept for all new files.
 const MOST_VALUES: u64 = 1 << 18;
-
-impl Written {
-    pub(super) fn new(blocks: u64) -> Written {
-        Written { values: vec![[0; 32]; blocks as usize], known: Bits::new(blocks), tail: None }
-    }
-
-    /// The BLAKE3 of the file, if all of it was written.
-    pub(super) fn digest(self, of: &FileEntry, block: u64) -> Option<Digest> {
-        let is_all = self.known.count() == self.values.len() as u64;
-        let has_tail = self.tail.is_some() == (of.tail_len(block) > 0);
-        if !is_all || !has_tail {
-            return None;
-        }
-        Some(match (self.values.is_empty(), self.tail) {
-            (true, tail) => tail.unwrap_or_else(|| HashKind::Blake3.digest(b"")),
-            (false, tail) => {
-                let mut tree = FileTree::default();
-                tree.push(&self.values);
-                tail.iter().for_each(|tail| tree.push(&[*tail]));
-                tree.finish()
-            }
-        })
-    }
-}
 
 /// Files that are kept open: few enough to leave descriptors for reading others.
 fn most_open() -> usize {
@@ -193,8 +165,14 @@ impl<'a> Targets<'a> {
             folder.is_ok_and(|folder| self.out.contains(&folder))
         };
         let mut around = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        // Somebody else may have removed a new file from the room.
+        let is_in_room = || match &self.room {
+            Some((_, room)) => room.stat(entry.to_string().as_bytes()).is_ok(),
+            None => false,
+        };
         let is_none = |_: &Cause| match kind {
             EntryKind::HardLink(of) => self.out.contains(&(*of as usize)),
+            EntryKind::File(_) if !is_in_room() => false,
             // Some file systems report a name that they cannot have as missing, although its folder exists.
             _ => around.any(is_out) || self.base.holder(path).is_ok(),
         };
@@ -431,7 +409,7 @@ impl<'a> Targets<'a> {
         self.open.clear();
         // New files are synced together: many files would each wait for the disk.
         if let (true, Some((_, room))) = (self.how.sync, &self.room) {
-            sync_new(room).map_err(|e| Error::io("sync", room.path(), e))?;
+            room::sync_new(room).map_err(|e| Error::io("sync", room.path(), e))?;
         }
         for entry in 0..self.actions.len() {
             let done = match self.actions[entry] {
@@ -482,27 +460,19 @@ impl<'a> Targets<'a> {
         Ok(failed)
     }
 
-    /// Gives a mended file its permissions and its recorded time, unless somebody else has written to it. Returns
-    /// whether the file is whole.
+    /// Gives a mended file its length, its permissions and its recorded time, unless somebody else has written to it.
+    /// Returns whether the file is whole. A file that got no byte and lacks some stays as it is: it may be an edit.
     fn mended(&mut self, entry: usize) -> Result<bool> {
-        let (path, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
+        let (_, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
-        if self.begin(entry as u32)?.is_none() {
+        let is_whole = self.holds_all(entry, of)?;
+        if !is_whole && !self.begun.get(entry as u64) || self.begin(entry as u32)?.is_none() {
             return Ok(false);
         }
-        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
-        let is_whole = match is_whole(&file, of, self.sidecar.catalog.block.into()) {
-            Ok(is_whole) => is_whole,
-            // The other entries do not wait for this one.
-            Err(e) => {
-                let place = self.base.place(path);
-                self.cause.get_or_insert_with(|| Error::io("read", place.as_path(), e));
-                false
-            }
-        };
         if self.ours(entry as u32)?.is_none() {
             return Ok(false);
         }
+        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
         // The repair wrote only bytes that the file had before. A file that is not whole yet still counts as rotten,
         // and gets its recorded time too.
         let dressed = self.dress(&file, entry, false).map_err(&fail)?;
@@ -511,6 +481,34 @@ impl<'a> Targets<'a> {
             file.sync_all().map_err(&fail)?;
         }
         Ok(is_whole)
+    }
+
+    /// Tells whether a file has all bytes of its entry, whatever stands behind them. A file that cannot be read again
+    /// has not.
+    fn holds_all(&mut self, entry: usize, of: &FileEntry) -> Result<bool> {
+        let block = self.sidecar.catalog.block.into();
+        let file = self.file(entry as u32)?;
+        let digest = match file.size() {
+            Ok(size) if size < of.size => return Ok(false),
+            size => size.and_then(|_| digest_of_file(file, of, block)),
+        };
+        match digest {
+            Ok(digest) => Ok(digest == of.blake3),
+            // The other entries do not wait for this one.
+            Err(e) => {
+                let place = self.base.place(self.entry(entry as u32).0);
+                self.cause.get_or_insert_with(|| Error::io("read", place.as_path(), e));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Tells whether one of these entries is half mended by this repair, or by an interrupted one (`was_begun`), and
+    /// nobody else has written to it.
+    pub(super) fn are_half_mended(&self, failed: &[usize], was_begun: impl Fn(&usize) -> bool) -> bool {
+        let is_ours = |entry: u32| matches!(self.how.owners.get(&entry), Some(Owner::Repair(_)));
+        let mut mends = failed.iter().filter(|entry| self.actions[**entry] == Action::Mend);
+        mends.any(|entry| is_ours(*entry as u32) && (self.begun.get(*entry as u64) || was_begun(entry)))
     }
 
     /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
@@ -527,166 +525,6 @@ impl<'a> Targets<'a> {
         let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
         let permissions = unset(set_mode(file, mode))?;
         Ok(Dressed { permissions, time: unset(base::set_modified(file, stat.seconds, stat.nanos))? })
-    }
-
-    /// Puts a made entry in its place. Returns false if it is not as recorded.
-    fn made(&mut self, entry: usize, replace: bool) -> Result<bool> {
-        let fail = self.fail(entry as u32);
-        let of = &self.sidecar.catalog.entries[entry];
-        let stat = self.sidecar.stats.entries[entry];
-        self.make_folders(&of.path).map_err(&fail)?;
-        let holder = self.base.holder(&of.path).map_err(&fail)?;
-        if replace && !self.may_replace(entry as u32).map_err(&fail)? {
-            return Ok(false);
-        }
-        let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
-        if of.kind != EntryKind::Folder && is_folder() {
-            // A folder is removed only if it is empty.
-            if !replace || holder.remove_folder().is_err() {
-                return Ok(false);
-            }
-        }
-        match &of.kind {
-            EntryKind::Folder => {
-                let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
-                if replace && !is_folder() && holder.stat().is_ok() {
-                    holder.remove().map_err(&fail)?;
-                }
-                match holder.create_folder(mode) {
-                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                    done => done.map_err(&fail)?,
-                }
-                return Ok(is_folder());
-            }
-            EntryKind::Symlink(target) => {
-                let made = self.make_link(&holder, entry, replace, |at| at.create_link(target));
-                if !self.is_held(entry, made)? {
-                    return Ok(true);
-                }
-            }
-            EntryKind::HardLink(first) => {
-                let first =
-                    self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
-                let made = self.make_link(&holder, entry, replace, |at| at.create_hard_link(&first));
-                self.is_held(entry, made)?;
-                return Ok(true);
-            }
-            EntryKind::File(file) => {
-                let name = OsString::from(entry.to_string());
-                let block = self.sidecar.catalog.block.into();
-                let is_as_written = match self.values.remove(&(entry as u32)) {
-                    Some(written) => written.digest(file, block).map(|digest| digest == file.blake3),
-                    None => None,
-                };
-                let room = self.room()?;
-                let new = room.write(name.as_bytes()).map_err(&fail)?;
-                let is_whole = match is_as_written {
-                    Some(is_whole) => is_whole,
-                    None => is_whole(&new, file, block).map_err(&fail)?,
-                };
-                if !is_whole {
-                    return Ok(false);
-                }
-                let from = room.holder(name.as_bytes()).map_err(&fail)?;
-                let mut dressed = self.dress(&new, entry, true).map_err(&fail)?;
-                match from.rename(&holder, replace) {
-                    Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                        dressed = self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
-                    }
-                    done => done.map_err(&fail)?,
-                }
-                self.note_undressed(entry, dressed);
-            }
-        }
-        if let EntryKind::Symlink(_) = of.kind {
-            let time = unset(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
-            self.note_undressed(entry, Dressed { permissions: None, time });
-        }
-        if self.how.sync {
-            holder.sync().map_err(&fail)?;
-        }
-        Ok(true)
-    }
-
-    /// Tells whether a link was made. A link that the target cannot hold is left out.
-    fn is_held(&mut self, entry: usize, made: Result<()>) -> Result<bool> {
-        let Err(error) = made else { return Ok(true) };
-        match is_of_kind(&self.sidecar.catalog.entries[entry].kind, &error) {
-            Some(cause) => {
-                self.leave_out(entry, cause);
-                Ok(false)
-            }
-            None => Err(error),
-        }
-    }
-
-    /// Makes a link under a name, or makes it in the room for new files and renames it from there.
-    fn make_link(
-        &mut self,
-        holder: &base::Holder<'_>,
-        entry: usize,
-        replace: bool,
-        make: impl Fn(&base::Holder<'_>) -> io::Result<()>,
-    ) -> Result<()> {
-        let fail = self.fail(entry as u32);
-        if !replace {
-            return make(holder).map_err(fail);
-        }
-        let name = OsString::from(entry.to_string());
-        let new = self.room()?.holder(name.as_bytes()).map_err(&fail)?;
-        let renamed = match make(&new).and_then(|()| new.rename(holder, true)) {
-            // The name lies on another file system.
-            Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
-                let beside = holder.sibling(&name).map_err(&fail)?;
-                let renamed = make(&beside).and_then(|()| beside.rename(holder, true));
-                let _ = beside.remove();
-                renamed
-            }
-            done => done,
-        };
-        // A rename does nothing if both names are already the same file.
-        let _ = new.remove();
-        renamed.map_err(fail)
-    }
-
-    /// Copies a new file into a folder on another file system.
-    fn copy_across(
-        &self,
-        new: &File,
-        entry: usize,
-        to: &base::Holder<'_>,
-        replace: bool,
-    ) -> io::Result<Dressed> {
-        let name = OsString::from(format!(".fec-{}-{entry}.tmp", std::process::id()));
-        let beside = to.sibling(&name)?;
-        let mut copy = beside.create_file(0o600)?;
-        let mut source = new;
-        io::Seek::seek(&mut source, io::SeekFrom::Start(0))?;
-        let copied = io::copy(&mut source, &mut copy).and_then(|_| self.dress(&copy, entry, true)).and_then(
-            |dressed| {
-                copy.sync_all()?;
-                beside.rename(to, replace)?;
-                Ok(dressed)
-            },
-        );
-        if copied.is_err() {
-            let _ = beside.remove();
-        }
-        copied
-    }
-
-    /// Makes the missing folders around a path that have no entries of their own.
-    fn make_folders(&self, path: &[u8]) -> io::Result<()> {
-        for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
-            match self.base.stat(&path[..at]) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    self.base.holder(&path[..at])?.create_folder(0o777)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Removes the room for new files, and syncs the base.
@@ -723,20 +561,9 @@ impl Sink for Targets<'_> {
     }
 }
 
-/// Syncs all files in the room for new ones.
-fn sync_new(room: &Base) -> io::Result<()> {
-    match rustix::fs::syncfs(open_folder(room.path())?) {
-        Err(e) if is_lacking(e) => {
-            let (files, ..) = room.list(b"")?;
-            files.iter().try_for_each(|file| room.read(file)?.sync_all())
-        }
-        done => Ok(done?),
-    }
-}
-
 /// Tells whether an error concerns a single entry: something is in its way, or something that it needs is missing.
 fn is_in_the_way(error: &Error) -> bool {
-    const OF_ONE: [i32; 8] = [
+    const OF_ONE: [i32; 9] = [
         libc::ENOENT,
         libc::EEXIST,
         libc::ENOTDIR,
@@ -745,22 +572,7 @@ fn is_in_the_way(error: &Error) -> bool {
         libc::ELOOP,
         libc::EACCES,
         libc::EPERM,
+        libc::ETXTBSY,
     ];
     matches!(&error.kind, ErrorKind::Io(e) if e.raw_os_error().is_some_and(|code| OF_ONE.contains(&code)))
-}
-
-/// Removes the rooms of killed repairs: folders with such a name, of processes that are gone, with nothing in them but
-/// files and links that have numbers for names.
-pub(super) fn remove_old_rooms(base: &Base) {
-    let Ok((_, folders, _)) = base.list(b"") else { return };
-    for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
-        let Ok((mut files, folders, links)) = base.list(folder) else { continue };
-        files.extend(links);
-        let is_number = |path: &[u8]| path[folder.len() + 1..].iter().all(u8::is_ascii_digit);
-        if folders.is_empty() && files.iter().all(|file| is_number(file)) {
-            let removed = files.iter().try_for_each(|file| base.holder(file)?.remove());
-            // A room that cannot be removed stays, and harms nobody.
-            let _ = removed.and_then(|()| base.holder(folder)?.remove_folder());
-        }
-    }
 }

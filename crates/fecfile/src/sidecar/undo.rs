@@ -8,7 +8,6 @@ use crate::io::ReadAt;
 use crate::io::base::{Base, file_type};
 use crate::io::output::{ANYBODY, FileOut, Policy, check_room};
 use rustix::fs::{FileType, Stat};
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -40,8 +39,12 @@ pub(super) fn keep(
         return Ok(());
     }
     let policy = Policy { force: false, sync: context.settings.sync, permissions: ANYBODY };
-    let out = FileOut::create(path, readable_as(&kept, base, policy))?;
     let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
+    // The integer type differs between systems.
+    #[allow(clippy::unnecessary_cast)]
+    let mode = |kept: &(&[u8], Stat)| is_file(&kept).then_some(kept.1.st_mode as u32);
+    let modes = kept.iter().map(|kept| (kept.0, mode(kept)));
+    let out = FileOut::create(path, policy.made_of_tree(base, modes, path))?;
     let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
     check_room(path, total)?;
     let meter = context.meter("keep", Some(total));
@@ -71,23 +74,6 @@ pub(super) fn keep(
     let len = ended.and_then(|()| Ok(out.file().metadata()?.len())).map_err(|e| out.failure(e))?;
     meter.finish();
     out.commit(len)
-}
-
-/// Makes the archive unreadable to anybody who cannot read all of its files, because of their permissions or those of a
-/// folder around them.
-fn readable_as(kept: &[(&[u8], Stat)], base: &Base, policy: Policy) -> Policy {
-    let mut folders = HashSet::from([&b""[..]]);
-    for (path, _) in kept {
-        folders.extend(path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]));
-    }
-    // The integer type differs between systems.
-    #[allow(clippy::unnecessary_cast)]
-    let mode = |stat: &Stat| stat.st_mode as u32;
-    // Somebody who may search a folder reaches the files in it.
-    let searched = folders.into_iter().filter_map(|folder| base.stat(folder).ok());
-    let searched = searched.map(|stat| (mode(&stat) & 0o111) << 2);
-    let files = kept.iter().filter(|(_, stat)| file_type(stat) == FileType::RegularFile);
-    files.map(|(_, stat)| mode(stat)).chain(searched).fold(policy, Policy::made_of)
 }
 
 // The integer types differ between systems.

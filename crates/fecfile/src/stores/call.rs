@@ -5,6 +5,7 @@
 
 use super::error::StoreError;
 use fec_core::executor::lock;
+use fec_core::random::SplitMix64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// Attempts of a call that may end in silence. Each of them takes the whole timeout.
-const SILENCES: u32 = 3;
+/// Attempts of a call, and transfers of an object, that may end in silence. Each of them takes the whole timeout.
+pub(super) const SILENCES: u32 = 3;
 /// Longest time that a stopped pause goes on.
 const NOTICE: Duration = Duration::from_millis(10);
 
@@ -146,7 +147,8 @@ pub struct Pace {
     /// The moment at which all bytes taken up to now have passed at the rate.
     gone_at: Mutex<Option<Instant>>,
     bytes: AtomicU64,
-    seed: AtomicU64,
+    /// Random numbers drawn.
+    drawn: AtomicU64,
 }
 
 impl Pace {
@@ -166,10 +168,8 @@ impl Pace {
 
     /// A number between 0 and 1. It only spreads pauses, so it may be predictable.
     fn random(&self) -> f64 {
-        let mut x = self.seed.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-        x ^= u64::from(std::process::id()) << 17;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        let nth = self.drawn.fetch_add(1, Ordering::Relaxed);
+        let draw = SplitMix64::new(nth ^ u64::from(std::process::id()) << 32).next();
+        (draw >> 11) as f64 / (1u64 << 53) as f64
     }
 }

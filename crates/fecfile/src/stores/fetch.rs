@@ -2,10 +2,11 @@
 //! is needed. Others replace those that are late or damaged.
 //!
 //! Each place is asked once for its list. An object is given up after a bounded number of failures, and after it came
-//! damaged twice. Bytes that came before a transfer was left are kept. The bytes of a segment are therefore bounded:
-//! each object comes once, a damaged object at most twice.
+//! damaged twice. Bytes that came before a transfer was left are kept until the shard comes from another place or the
+//! object is given up. The bytes of a segment are therefore bounded: each object comes once, a damaged object at most
+//! twice.
 
-use super::call::Cancel;
+use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
 use super::find::{Candidate, Located, locate, locate_by_key, patience};
 use super::places::Places;
@@ -13,9 +14,11 @@ use super::room::Room;
 use super::transfer::{Active, Came, Source, transfer};
 use crate::context::Meter;
 use crate::error::Result;
+use crate::names::show;
 use crate::threads::spawn_or_do;
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::Scope;
@@ -42,10 +45,12 @@ pub(super) struct Object {
     size: u64,
     /// How often a transfer of it failed.
     failures: u32,
+    /// How many of these ended in silence.
+    silences: u32,
     /// How often it came damaged.
     damaged: u32,
     /// Bytes that came before its transfer was left.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Another transfer was begun in its place.
     pub(super) is_late: bool,
     /// The object is given up.
@@ -70,6 +75,8 @@ pub(super) struct Fetch<'a> {
     pub(super) liars: BTreeSet<usize>,
     /// Places that gave nothing while others did.
     pub(super) mute: BTreeSet<usize>,
+    /// Places with begun transfers that are late; nothing came from them since.
+    pub(super) begun: BTreeSet<usize>,
     is_damaged: bool,
     /// Places whose list came or failed, and places that were asked for each shard by its key.
     located: BTreeSet<usize>,
@@ -124,6 +131,7 @@ impl<'a> Fetch<'a> {
             times: Vec::new(),
             liars: BTreeSet::new(),
             mute: BTreeSet::new(),
+            begun: BTreeSet::new(),
             is_damaged: false,
             located: BTreeSet::new(),
             by_key: BTreeSet::new(),
@@ -132,6 +140,14 @@ impl<'a> Fetch<'a> {
             sink_failed: None,
             spare: hedges * encoding.layout().file_len,
         })
+    }
+
+    /// Takes objects that a search has found. Their places are not asked for lists once more.
+    pub(super) fn know(&mut self, found: impl Iterator<Item = Candidate>) {
+        for Candidate { index, place, size } in found {
+            self.objects.entry((index, place)).or_insert(Object { size, ..Object::default() });
+            self.located.insert(place);
+        }
     }
 
     /// The folder of shard files that have come.
@@ -167,7 +183,7 @@ impl<'a> Fetch<'a> {
     }
 
     fn told(&self, causes: &BTreeMap<usize, StoreError>) -> Vec<String> {
-        let name = |place: usize| self.places.get(place).target.name();
+        let name = |place: usize| show(self.places.get(place).target.name());
         let failures = causes.iter().map(|(place, why)| format!("{}: {why}", name(*place)));
         let liars = self.liars.iter().map(|place| format!("{}: it gives damaged shards", name(*place)));
         failures.chain(liars).collect()
@@ -356,13 +372,13 @@ impl<'a> Fetch<'a> {
                     running.extra = running.extra.saturating_sub(1);
                 }
                 running.leaving.remove(&key);
-                self.note_came(key, came);
+                self.note_came(key, came, running);
             }
         }
     }
 
-    /// Notes how a transfer ended.
-    fn note_came(&mut self, (index, at): Key, came: Came) {
+    /// Notes how a transfer ended. Bytes that nobody needs any more go.
+    fn note_came(&mut self, (index, at): Key, came: Came, running: &Running) {
         let place = self.places.get(at);
         let object = self.objects.entry((index, at)).or_default();
         object.bytes = came.bytes;
@@ -377,16 +393,35 @@ impl<'a> Fetch<'a> {
                     self.times.sort_unstable();
                 }
                 self.mute.remove(&at);
+                self.begun.remove(&at);
                 self.arrivals += 1;
                 self.came.insert(index, at);
+                let is_left = |place: &usize| !running.is_under_way((index, *place));
+                (0..self.places.len()).filter(is_left).for_each(|place| self.forget_part((index, place)));
+                return;
             }
             Err(StoreError::Cancelled) => {}
             Err(error) => {
                 place.note(Some(&error));
                 object.failures += 1;
-                object.is_out = !error.is_worth_retrying() || object.failures > self.places.options.retries;
+                object.silences += u32::from(matches!(error, StoreError::Silent(_)));
+                object.is_out = !error.is_worth_retrying()
+                    || object.failures > self.places.options.retries
+                    || object.silences >= SILENCES;
                 self.note_failure(at, error);
             }
+        }
+        if self.came.contains_key(&index) || self.objects[&(index, at)].is_out {
+            self.forget_part((index, at));
+        }
+    }
+
+    /// Removes the bytes of an object that is not whole and not under way.
+    fn forget_part(&mut self, (index, place): Key) {
+        if let Some(object) = self.objects.get_mut(&(index, place)).filter(|object| object.bytes > 0) {
+            object.bytes = 0;
+            // Bytes that cannot be removed go with the folder, and the next transfer begins without them.
+            let _ = fs::remove_file(self.room.partial(index, place));
         }
     }
 
@@ -398,13 +433,13 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Rates the doubts about an object; the least comes first. Places that lied or are down, and objects of another
-    /// size, come last.
+    /// Rates the doubts about an object; the least comes first. Places that lied, are late or down, and objects of
+    /// another size, come last.
     pub(super) fn doubts(&self, (_, place): Key, object: &Object) -> u32 {
         let at = self.places.get(place);
         u32::from(object.size != self.encoding.layout().file_len)
             + u32::from(at.has_lied())
-            + u32::from(object.is_late)
+            + u32::from(self.begun.contains(&place))
             + 2 * u32::from(at.is_given_up())
             + 2 * u32::from(self.liars.contains(&place))
             + 2 * u32::from(self.mute.contains(&place))
@@ -423,6 +458,11 @@ impl<'a> Fetch<'a> {
 impl Running {
     fn is_idle(&self) -> bool {
         self.active.is_empty() && self.leaving.is_empty() && self.asking == 0
+    }
+
+    /// Tells whether a transfer of an object goes on, or has not stopped yet.
+    fn is_under_way(&self, key: Key) -> bool {
+        self.active.contains_key(&key) || self.leaving.contains_key(&key)
     }
 
     /// Stops a transfer; its bytes stay.
@@ -473,7 +513,7 @@ impl<'scope> Crew<'scope, '_> {
             size,
             tries,
             partial: fetch.room.partial(key.0, key.1),
-            path: fetch.room.shards().join(format!("{:03}.shard", key.0)),
+            path: fetch.room.shard_of(key.0),
         };
         let (telling, under_way) = (self.telling.clone(), active.clone());
         spawn_or_do(self.scope, move || {
@@ -482,3 +522,6 @@ impl<'scope> Crew<'scope, '_> {
         active
     }
 }
+
+#[cfg(test)]
+mod tests;

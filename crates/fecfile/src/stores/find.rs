@@ -5,8 +5,10 @@ use super::error::{StoreError, StoresError};
 use super::keys;
 use super::places::Places;
 use crate::error::{Error, Result};
+use crate::names::show;
 use crate::threads::{Threads, spawn_or_do};
 use fec_core::digest::Digest;
+use fec_core::error::Class;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_MANIFEST, Manifest};
 use fec_core::format::meta::Meta;
@@ -88,7 +90,7 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
         return Err(Error::new("read the manifest", error));
     }
     let mut causes = into_value(causes);
-    if let Some(found) = bare(places, root, start, &mut causes) {
+    if let Some(found) = bare(places, root, start, &mut causes)? {
         return Ok(found);
     }
     if places.cancel.is_cancelled() {
@@ -99,7 +101,8 @@ pub(super) fn manifest(places: &Places, root: &Digest, all: bool) -> Result<Foun
     causes.reverse();
     causes.sort_by_key(|(place, why)| (*place, *why == StoreError::GivenUp));
     causes.dedup_by_key(|(place, _)| *place);
-    let causes = causes.iter().map(|(place, why)| format!("{}: {why}", places.get(*place).target.name()));
+    let causes =
+        causes.iter().map(|(place, why)| format!("{}: {why}", show(places.get(*place).target.name())));
     let not_found = StoresError::NotFound { places: places.len(), causes: causes.collect() };
     Err(Error::new("read", not_found))
 }
@@ -119,19 +122,10 @@ fn manifest_at(
         if size > MAX_MANIFEST as u64 {
             return Ok(None);
         }
-        let mut bytes = Vec::with_capacity(size as usize);
-        store.get(
-            &key,
-            0..size,
-            &mut |part| {
-                bytes.extend_from_slice(part);
-                Ok(())
-            },
-            call,
-        )?;
+        let bytes = store.read(&key, 0..size, call)?;
         match Manifest::open(root, &bytes) {
             Ok(manifest) => Ok(Some(Ok(manifest))),
-            Err(error) if error.class() == fec_core::error::Class::Damaged => {
+            Err(error) if error.class() == Class::Damaged => {
                 Err(StoreError::Unavailable("the manifest that it gives is another, or damaged".into()))
             }
             Err(error) => Ok(Some(Err(StoresError::Manifest(error)))),
@@ -141,25 +135,21 @@ fn manifest_at(
 
 /// Treats the root as that of a single segment: its shards suffice without a manifest. `causes` takes why places do not
 /// tell.
+///
+/// # Errors
+/// A broken rule of the meta that the root binds.
 fn bare(
     places: &Places,
     root: &Digest,
     start: Instant,
     causes: &mut Vec<(usize, StoreError)>,
-) -> Option<FoundManifest> {
+) -> Result<Option<FoundManifest>> {
     for candidate in any_of_segment(places, root, causes) {
         let key = keys::shard(root, candidate.index);
         let mut get = |range: Range<u64>| {
-            let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
-            let read = places.retry(candidate.place, &places.cancel, |store, call| {
-                bytes.clear();
-                let mut take = |part: &[u8]| {
-                    bytes.extend_from_slice(part);
-                    Ok(())
-                };
-                store.get(&key, range.clone(), &mut take, call)
-            });
-            read.map_err(|error| causes.push((candidate.place, error))).ok().map(|()| bytes)
+            let read = places
+                .retry(candidate.place, &places.cancel, |store, call| store.read(&key, range.clone(), call));
+            read.map_err(|error| causes.push((candidate.place, error))).ok()
         };
         let Some(bytes) = get(0..HEADER_LEN as u64) else { continue };
         let header: Option<[u8; HEADER_LEN]> = bytes.try_into().ok();
@@ -169,26 +159,27 @@ fn bare(
             continue;
         };
         let shape = encoding.geometry.shape();
-        let mut meta = Meta::default();
-        if shape.is_sealed() && encoding.meta_len > 0 {
-            // The seal is in the meta. Without it this payload would pass for something that others sealed.
-            let start = encoding.layout().head_meta;
-            let found = get(start..start + u64::from(encoding.meta_len));
-            let found = found.filter(|bytes| shape.hash.digest(bytes) == encoding.meta_hash);
-            let Some(found) = found.and_then(|bytes| Meta::parse(&bytes).ok()) else { continue };
-            meta.seal = found.seal;
-        }
+        // The root binds the meta and not its length. A false length would place every shard wrong, and a false 0 would
+        // hide the seal, without which this payload would pass for something that others sealed.
+        let from = encoding.layout().head_meta;
+        let Some(bytes) = get(from..from + u64::from(encoding.meta_len)) else { continue };
+        let found = match Meta::open(shape.hash, &encoding.meta_hash, &bytes) {
+            Ok(found) => found,
+            Err(error) if error.class() == Class::Damaged => continue,
+            Err(error) => return Err(Error::new("read", error)),
+        };
         let manifest = Manifest {
             hash: shape.hash,
             code: shape.code,
             segment_len: encoding.geometry.payload_len().max(1),
             segments: vec![encoding],
-            meta,
+            meta: Meta { seal: found.seal.filter(|_| shape.is_sealed()), ..Meta::default() },
             targets: Vec::new(),
         };
-        return Some(FoundManifest { manifest, is_bare: true, places: Vec::new(), time: start.elapsed() });
+        let time = start.elapsed();
+        return Ok(Some(FoundManifest { manifest, is_bare: true, places: Vec::new(), time }));
     }
-    None
+    Ok(None)
 }
 
 /// Shard files of the segment with this root when nothing else about it is known: those that lists name, or else the

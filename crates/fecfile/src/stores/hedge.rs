@@ -21,7 +21,7 @@ const CRUMBS: u64 = 8;
 const DOUBTFUL: u32 = 2;
 
 impl Fetch<'_> {
-    /// The object to fetch next: from the place that will probably finish first, and of a shard that is not under way.
+    /// The object to fetch next: the one that will probably be whole first, of a shard that is not under way.
     /// Originals come first, because they need no decoding.
     pub(super) fn best(&self, running: &Running) -> Option<Key> {
         let mut at_place: BTreeMap<usize, usize> = BTreeMap::new();
@@ -29,12 +29,14 @@ impl Fetch<'_> {
         let speeds: Vec<f64> = self.places.iter().filter_map(|place| place.speed()).collect();
         let usual = if speeds.is_empty() { 1.0 } else { speeds.iter().sum::<f64>() / speeds.len() as f64 };
         let known = self.speeds(&running.active);
-        let cost = |place: usize| {
+        let len = self.encoding.layout().file_len;
+        let cost = |place: usize, object: &Object| {
             let speed = known.get(&place).copied().unwrap_or(usual);
             let waiting = at_place.get(&place).copied().unwrap_or(0) + 1;
-            waiting as f64 * usual / speed.max(1.0)
+            waiting as f64 * len.saturating_sub(object.bytes) as f64 * usual / speed.max(1.0)
         };
-        let open = self.open(running).map(|(key, object)| (self.doubts(key, object), cost(key.1), key));
+        let open = self.open(running);
+        let open = open.map(|(key, object)| (self.doubts(key, object), cost(key.1, object), key));
         let least = open.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
         least.map(|(_, _, key)| key)
     }
@@ -56,7 +58,13 @@ impl Fetch<'_> {
 
     /// Abandons or doubles slow transfers while there are others to fetch and the bound allows it.
     pub(super) fn hedge(&mut self, running: &mut Running, lacking: usize) {
-        let mut others = self.others(running);
+        let open = self.others(running);
+        let mut begun = 0;
+        // The objects of a late transfer's own place are no way around it.
+        let beside = |place: usize, begun: usize| {
+            let is_elsewhere = |places: &&BTreeSet<usize>| places.iter().any(|other| *other != place);
+            open.values().filter(is_elsewhere).count().saturating_sub(begun)
+        };
         let len = self.encoding.layout().file_len;
         for key in self.hopeless(running, lacking) {
             let Some(active) = running.active.get(&key) else { continue };
@@ -66,12 +74,12 @@ impl Fetch<'_> {
                 true => (active.paid.saturating_sub(moved), 0),
                 false => (0, if moved < len / CRUMBS { 0 } else { moved }),
             };
-            if taken > self.spare || others == 0 && !active.is_late {
+            if taken > self.spare || beside(key.1, begun) == 0 && !active.is_late {
                 continue;
             }
             self.spare += back;
             self.spare -= taken;
-            others -= usize::from(!active.is_late);
+            begun += usize::from(!active.is_late);
             self.leave(key, running);
         }
         let mut doubtful = self.doubtful(running);
@@ -80,14 +88,15 @@ impl Fetch<'_> {
             // The place has never given a byte, so the network is not the cause, and leaving costs nothing.
             let is_dead = active.moved() == 0 && self.places.get(key.1).speed().is_none();
             let was_late = self.objects.get(&key).is_some_and(|object| object.is_late);
+            let others = beside(key.1, begun);
             if others > 0 && was_late {
                 // The late transfer is waited for, because its replacements did not suffice.
             } else if others > 0 && is_dead {
-                others -= 1;
+                begun += 1;
                 self.mute.insert(key.1);
                 self.leave(key, running);
             } else if others > 0 && len <= self.spare {
-                others -= 1;
+                begun += 1;
                 self.spare -= len;
                 self.go_on(key, len, running);
             } else if others == 0 && doubtful > 0 {
@@ -104,21 +113,30 @@ impl Fetch<'_> {
             active.is_late = true;
             active.paid = paid;
             running.extra += 1;
-            self.objects.entry(key).or_default().is_late = true;
+            self.is_late(key);
         }
     }
 
     /// Stops a transfer; it is not stopped a second time.
     fn leave(&mut self, key: Key, running: &mut Running) {
-        self.objects.entry(key).or_default().is_late = true;
+        self.is_late(key);
         running.leave(key);
     }
 
-    /// Number of shards that may come in place of others.
-    fn others(&self, running: &Running) -> usize {
+    /// Notes that the transfer of an object is late.
+    fn is_late(&mut self, key: Key) {
+        self.objects.entry(key).or_default().is_late = true;
+        self.begun.insert(key.1);
+    }
+
+    /// Shards that may come in place of others, and the places that they may come from.
+    fn others(&self, running: &Running) -> BTreeMap<u32, BTreeSet<usize>> {
         let may = |(key, object): &(Key, &Object)| !object.is_late && self.doubts(*key, object) < DOUBTFUL;
-        let indices: BTreeSet<u32> = self.open(running).filter(may).map(|((index, _), _)| index).collect();
-        indices.len()
+        let mut others: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+        self.open(running).filter(may).for_each(|((index, place), _)| {
+            others.entry(index).or_default().insert(place);
+        });
+        others
     }
 
     /// Number of shards that may come from lying places.

@@ -244,7 +244,7 @@ impl Stored<'_> {
             return Ok(());
         }
         // The fetch keeps the folder until all shards are put.
-        let (_fetch, files) = self.make(segment, encoding, repaired, meter, context)?;
+        let (_fetch, files) = self.make(segment, state, repaired, meter, context)?;
         let mut at = Spread::new(self, state, how);
         for index in lacking {
             let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
@@ -264,12 +264,14 @@ impl Stored<'_> {
     fn make<'b>(
         &'b self,
         segment: u32,
-        encoding: &'b Encoding,
+        state: &SegmentState,
         repaired: &mut StoredRepaired,
         meter: &'b dyn Meter,
         context: &Context<'_>,
     ) -> Result<(Fetch<'b>, BTreeMap<u32, PathBuf>)> {
+        let encoding = &self.manifest.segments[segment as usize];
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter)?;
+        fetch.know(state.copies(encoding.layout().file_len));
         fetch.until(self.manifest.code.k()).map_err(|error| failure(&error))?;
         let mut made = |archive: &Archive| {
             let policy = Policy { force: true, sync: false, permissions: OWNER_ALONE };

@@ -38,6 +38,7 @@ pub use error::StoreError;
 pub use object::ObjectStore;
 
 use crate::error::{ErrorKind, Place};
+use crate::names::show;
 use call::CallOptions;
 use error::StoresError;
 use folder::FolderStore;
@@ -69,6 +70,6 @@ impl From<StoreError> for ErrorKind {
 
 impl From<&Target> for Place {
     fn from(target: &Target) -> Place {
-        Place::Address(target.name())
+        Place::Address(show(target.name()))
     }
 }

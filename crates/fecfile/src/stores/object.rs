@@ -71,6 +71,19 @@ pub trait ObjectStore: Send + Sync {
         call: &Call<'_>,
     ) -> Result<(), StoreError>;
 
+    /// These bytes of an object: few, as they are held in memory. The store is not asked for no bytes.
+    fn read(&self, key: &str, range: Range<u64>, call: &Call<'_>) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::with_capacity(range.end.saturating_sub(range.start) as usize);
+        let mut sink = |part: &[u8]| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        };
+        if !range.is_empty() {
+            self.get(key, range, &mut sink, call)?;
+        }
+        Ok(bytes)
+    }
+
     /// Makes an object of the first `len` bytes of `body`. It appears whole or not at all. A large one goes in parts,
     /// each retried by [`Call::retry`](super::call::Call::retry). No object is replaced if the store can tell.
     fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError>;

@@ -15,6 +15,7 @@ use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::io::output::{FileOut, Policy};
 use crate::io::spool::Spool;
+use crate::names::show;
 use crate::range::{PayloadRange, Wanted, part};
 use crate::seal::open::Opener;
 use crate::threads::{Threads, spawn_or_do};
@@ -258,7 +259,7 @@ impl<'a> StoreRecords<'a> {
             *restored.came.entry(place).or_default() += count;
         }
         for (place, why) in fec_core::executor::into_value(self.failures) {
-            restored.trouble.push(format!("{}: {why}", self.stored.places.get(place).target.name()));
+            restored.trouble.push(format!("{}: {why}", show(self.stored.places.get(place).target.name())));
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn put(
     let (key, len, _) = expected;
     for _ in 0..2 {
         let put = places.retry(place, cancel, |store, call| store.put(key, body, len, call))?;
-        if put == Put::Created || is_ours(places, place, expected, cancel)? {
+        if put == Put::Created || is_there(places, place, expected, cancel)? {
             return Ok(put);
         }
         places.retry(place, cancel, |store, call| store.delete(key, call))?;
@@ -29,32 +29,32 @@ pub(super) fn put(
     Err(StoreError::Failed("another object stands there, and comes back when it is removed".into()))
 }
 
+/// Tells whether the expected object is there, as [`is_ours`] tells; an object that is not there is none.
+pub(super) fn is_there(
+    places: &Places,
+    place: usize,
+    expected: Expected<'_>,
+    cancel: &Cancel,
+) -> Result<bool, StoreError> {
+    match is_ours(places, place, expected, None, cancel) {
+        Err(StoreError::NotFound) => Ok(false),
+        told => told,
+    }
+}
+
 /// Tells whether an object has the expected size and first bytes. The rest is not read: a deep verify does that.
+/// `listed` is its size by a list, which may be out of date.
 pub(super) fn is_ours(
     places: &Places,
     place: usize,
     (key, len, first): Expected<'_>,
+    listed: Option<u64>,
     cancel: &Cancel,
 ) -> Result<bool, StoreError> {
     places.retry(place, cancel, |store, call| {
-        let size = match store.head(key, call) {
-            Err(StoreError::NotFound) => return Ok(false),
-            info => info?.size,
-        };
-        if size != len {
+        if listed != Some(len) && store.head(key, call)?.size != len {
             return Ok(false);
         }
-        let mut read = Vec::with_capacity(first.len());
-        let range = 0..first.len() as u64;
-        store.get(
-            key,
-            range,
-            &mut |bytes| {
-                read.extend_from_slice(bytes);
-                Ok(())
-            },
-            call,
-        )?;
-        Ok(read == first)
+        Ok(store.read(key, 0..first.len() as u64, call)? == first)
     })
 }

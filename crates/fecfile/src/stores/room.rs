@@ -74,6 +74,11 @@ impl Room {
         self.folder.path().join(PARTIAL).join(format!("{index:03}.{place}"))
     }
 
+    /// Path of a fetched shard file.
+    pub(super) fn shard_of(&self, index: u32) -> PathBuf {
+        self.shards().join(format!("{index:03}.shard"))
+    }
+
     /// Path of a shard file of an encoding whose files are named after `name`.
     pub(super) fn shard(&self, name: &[u8], index: usize) -> PathBuf {
         self.shards().join(file_name(name, index))

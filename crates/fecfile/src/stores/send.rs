@@ -10,7 +10,7 @@ use super::keys;
 use super::object::Put;
 use super::placement::{Placement, Survival};
 use super::places::Places;
-use super::put::{is_ours, put};
+use super::put::{is_there, put};
 use super::room::Room;
 use super::target::Target;
 use crate::context::{Context, Meter};
@@ -482,7 +482,7 @@ impl Sending<'_> {
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
         let sent = || -> std::result::Result<Put, StoreError> {
             if there.contains_key(&(place, index))
-                && is_ours(self.places, place, (&key, len, &header), &self.cancel)?
+                && is_there(self.places, place, (&key, len, &header), &self.cancel)?
             {
                 return Ok(Put::Existed);
             }

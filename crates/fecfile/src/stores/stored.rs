@@ -45,6 +45,7 @@ pub struct Stored<'a> {
 }
 
 /// The result of a restore.
+#[must_use = "it says what went wrong at places"]
 #[derive(Debug)]
 pub struct StoredRestored {
     /// Payload bytes written.

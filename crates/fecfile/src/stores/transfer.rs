@@ -124,9 +124,13 @@ fn fetch(source: &Source<'_>, active: &Active) -> Result<(), StoreError> {
         };
         let done = store.get(&key, before..len, &mut sink, &call);
         match done {
-            Err(error) if error.is_worth_retrying() && at > before && left > 0 => {
+            Err(error) if error.is_worth_retrying() && at > before => {
                 if at == len {
                     return Ok(());
+                }
+                // Silence took the whole timeout. Other objects are tried before this one is asked for again.
+                if left == 0 || matches!(error, StoreError::Silent(_)) {
+                    return Err(error);
                 }
                 left -= 1;
             }

@@ -5,20 +5,20 @@ use super::find::{self, Candidate, Search};
 use super::keys;
 use super::placement::{Placement, Survival};
 use super::places::Places;
+use super::put::is_ours;
 use super::room::Room;
 use super::stored::{Stored, failure};
+use super::transfer::{Active, Source, transfer};
 use crate::archive::Archive;
-use crate::context::Context;
+use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
-use crate::io::output::OWNER_ALONE;
+use crate::names::show;
 use crate::report::ShardState;
 use crate::threads::Threads;
-use fec_core::executor::{Executor, lock};
-use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::shard_file::{Encoding, ShardHeader};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Mutex;
 
 /// Objects checked at the same time.
@@ -61,6 +61,18 @@ pub struct SegmentState {
     pub held: BTreeMap<String, usize>,
     /// Failures that lose nothing.
     pub survival: Survival,
+}
+
+impl SegmentState {
+    /// The objects that a remake may take, of `len` bytes if they are intact. A damaged one counts where no copy is
+    /// intact.
+    pub(super) fn copies(&self, len: u64) -> impl Iterator<Item = Candidate> {
+        let intact = self.intact.iter().flat_map(move |(index, places)| {
+            places.iter().map(move |place| Candidate { index: *index, place: *place, size: len })
+        });
+        let damaged = self.damaged.iter().filter(|(index, _)| !self.intact.contains_key(index));
+        intact.chain(damaged.map(|(index, place)| Candidate { index: *index, place: *place, size: 0 }))
+    }
 }
 
 impl StoredVerified {
@@ -131,7 +143,7 @@ impl<'a> Stored<'a> {
             meter.add(encoding.geometry.payload_len());
         }
         meter.finish();
-        let name = |place: usize| self.places.get(place).target.name();
+        let name = |place: usize| show(self.places.get(place).target.name());
         Ok(StoredVerified {
             segments,
             manifests: self.has_manifest.clone(),
@@ -206,26 +218,14 @@ impl<'a> Stored<'a> {
             let candidate = located[nth];
             let key = keys::shard(&encoding.root, candidate.index);
             let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
-            let mut read = Vec::with_capacity(HEADER_LEN);
-            let got = self.places.retry(candidate.place, &self.places.cancel, |store, call| {
-                read.clear();
-                // A list may be out of date.
-                if candidate.size != len && store.head(&key, call)?.size != len {
-                    return Ok(());
-                }
-                let sink = &mut |bytes: &[u8]| {
-                    read.extend_from_slice(bytes);
-                    Ok(())
-                };
-                store.get(&key, 0..HEADER_LEN as u64, sink, call)
-            });
-            match got {
-                Ok(()) => lock(&checked).push((candidate, read == header)),
+            let (expected, listed) = ((&key[..], len, &header[..]), Some(candidate.size));
+            match is_ours(self.places, candidate.place, expected, listed, &self.places.cancel) {
+                Ok(is_ours) => lock(&checked).push((candidate, is_ours)),
                 Err(StoreError::NotFound) => {}
                 Err(error) => note(&mut lock(&troubled), candidate.place, error),
             }
         });
-        let mut checked = fec_core::executor::into_value(checked);
+        let mut checked = into_value(checked);
         checked.sort_unstable();
         checked
     }
@@ -239,54 +239,35 @@ impl<'a> Stored<'a> {
         context: &Context<'_>,
     ) -> Result<Vec<(Candidate, bool)>> {
         let mut checked = Vec::new();
-        let most = encoding.layout().file_len;
+        let silent = context.silent();
+        let meter = silent.meter("fetch", None);
         for place in 0..self.places.len() {
             let room = Room::new(self.spool.as_deref())?;
             room.make_for_shards()?;
-            let folder = room.shards();
+            let own: Vec<Candidate> = located.iter().filter(|of| of.place == place).copied().collect();
+            let came: Mutex<Vec<(Candidate, Fetched)>> = Mutex::default();
+            Threads(TOGETHER).run(own.len(), &|nth| {
+                let fetched = self.body(encoding, own[nth], &room, meter.as_ref());
+                lock(&came).push((own[nth], fetched));
+            });
             let mut there = Vec::new();
-            for candidate in located.iter().filter(|candidate| candidate.place == place) {
-                let path = folder.join(format!("{:03}.shard", candidate.index));
-                let mut create = File::options();
-                let create = create.write(true).create_new(true).mode(OWNER_ALONE).open(&path);
-                let file = create.map_err(|e| Error::io("write", Place::Temporary, e))?;
-                let key = keys::shard(&encoding.root, candidate.index);
-                // An object that is too long is damaged, whatever the rest of it.
-                let mut len = candidate.size.min(most + 1);
-                // Bytes that came before an error are not fetched again.
-                let mut at = 0;
-                let got = self.places.retry(place, &self.places.cancel, |store, call| {
-                    let from = at;
-                    // A list may be out of date.
-                    if candidate.size != most {
-                        len = store.head(&key, call)?.size.min(most + 1);
-                    }
-                    let sink = &mut |bytes: &[u8]| {
-                        file.write_all_at(bytes, at)?;
-                        at += bytes.len() as u64;
-                        Ok(())
-                    };
-                    store.get(&key, from..len.max(from), sink, call)
-                });
-                match got {
-                    Ok(()) => there.push(*candidate),
+            for (candidate, fetched) in into_value(came) {
+                match fetched {
+                    Ok(true) => there.push(candidate),
+                    Ok(false) => checked.push((candidate, false)),
+                    Err(StoreError::NotFound) => {}
                     Err(StoreError::Sink(why)) => {
                         return Err(Error::io("write", Place::Temporary, std::io::Error::other(why)));
                     }
-                    Err(error) => {
-                        let _ = std::fs::remove_file(&path);
-                        if error != StoreError::NotFound {
-                            note(trouble, place, error);
-                        }
-                    }
+                    Err(error) => note(trouble, place, error),
                 }
             }
             if there.is_empty() {
                 continue;
             }
-            let input = Input::of_paths(&[folder])?;
-            let states = match Archive::open(&input, Some(encoding.root), &context.silent()) {
-                Ok(archive) => archive.examine(&context.silent()).shards,
+            let input = Input::of_paths(&[room.shards()])?;
+            let states = match Archive::open(&input, Some(encoding.root), &silent) {
+                Ok(archive) => archive.examine(&silent).shards,
                 Err(Error { kind: ErrorKind::NothingFound(_), .. }) => Vec::new(),
                 Err(error) => return Err(error),
             };
@@ -301,6 +282,39 @@ impl<'a> Stored<'a> {
             };
             checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
         }
+        checked.sort_unstable();
         Ok(checked)
     }
+
+    /// Fetches an object into a room. It is not fetched if it has the wrong length.
+    fn body(&self, encoding: &Encoding, candidate: Candidate, room: &Room, meter: &dyn Meter) -> Fetched {
+        let Candidate { index, place, size } = candidate;
+        let (key, len) = (keys::shard(&encoding.root, index), encoding.layout().file_len);
+        let cancel = &self.places.cancel;
+        // A list may be out of date.
+        if size != len && self.places.retry(place, cancel, |store, call| store.head(&key, call))?.size != len
+        {
+            return Ok(false);
+        }
+        let source = Source {
+            places: self.places,
+            encoding,
+            meter,
+            key: (index, place),
+            size: len,
+            tries: 0,
+            partial: room.partial(index, place),
+            path: room.shard_of(index),
+        };
+        // Bytes that came before an error are not fetched again.
+        let mut bytes = 0;
+        self.places.retry(place, cancel, |_, _| {
+            let came = transfer(&source, &Active::new(cancel.child(), bytes));
+            bytes = came.bytes;
+            came.done.map(|()| true)
+        })
+    }
 }
+
+/// Tells whether an object was fetched; false if it has the wrong length.
+type Fetched = std::result::Result<bool, StoreError>;

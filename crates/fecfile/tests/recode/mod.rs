@@ -2,7 +2,6 @@
 //! computed anew.
 #![allow(dead_code)] // each test uses only a part
 
-use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, HashKind};
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
@@ -10,6 +9,7 @@ use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, Piece, pi
 use fec_core::format::sidecar::stat::{Stat, Stats};
 use fec_core::gf256::kernel::Backend;
 use fec_core::merkle::Tree;
+use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 
 /// A sidecar of one generation, whose metadata has one set.
@@ -114,33 +114,32 @@ impl Recoded {
     }
 
     fn pieces(&self, layout: Layout) -> Vec<Vec<u8>> {
-        let (geometry, shape) = (self.of.geometry, *self.of.geometry.shape());
-        let mut rows = ShardBuf::new(shape.code.k(), shape.shard_len);
-        let mut padded = self.metadata.clone();
-        padded.resize(shape.code.k() * shape.shard_len, 0);
-        padded
-            .chunks(shape.shard_len)
-            .enumerate()
-            .for_each(|(nth, bytes)| rows.row_mut(nth).copy_from_slice(bytes));
-        let originals: Vec<&[u8]> = (0..shape.code.k()).map(|nth| rows.row(nth)).collect();
-        let mut encoded = EncodedSet::new(&shape);
-        let encoder = SetEncoder::new(shape.code, shape.hash, Backend::best());
-        let root = encoder.encode(0, &originals, &mut encoded, Run::default());
-        let mut tree = Tree::new();
-        tree.leaves_mut().push(root);
-        let of = Generation::new(geometry, layout, &tree.build(shape.hash));
-        let piece = |index: usize| {
-            let mut bytes = vec![0; of.piece_len() as usize];
-            let (head, body) = bytes.split_at_mut(of.head_len());
-            let piece = Piece { set: 0, index: index as u32, of };
-            encoded.write_path(index, piece.proof_mut(head));
-            piece.seal(head);
-            let recovered = |nth: usize| encoded.recovery().row(nth);
-            body.copy_from_slice(
-                index.checked_sub(shape.code.k()).map_or_else(|| originals[index], recovered),
-            );
-            bytes
-        };
-        (0..shape.code.n()).map(piece).collect()
+        pieces(&self.metadata, self.of.geometry, layout).1
     }
+}
+
+/// The pieces of metadata in one set, in order.
+pub(crate) fn pieces(metadata: &[u8], geometry: GroupGeometry, layout: Layout) -> (Generation, Vec<Vec<u8>>) {
+    let shape = *geometry.shape();
+    assert_eq!(shape.sets, 1);
+    let mut padded = metadata.to_vec();
+    padded.resize(shape.capacity() as usize, 0);
+    let rows: Vec<&[u8]> = padded.chunks(shape.shard_len).collect();
+    let mut encoded = EncodedSet::new(&shape);
+    let encoder = SetEncoder::new(shape.code, shape.hash, Backend::best());
+    let root = encoder.encode(0, &rows, &mut encoded, Run::default());
+    let mut tree = Tree::new();
+    tree.leaves_mut().push(root);
+    let of = Generation::new(geometry, layout, &tree.build(shape.hash));
+    let piece = |index: usize| {
+        let mut bytes = vec![0; of.piece_len() as usize];
+        let (head, body) = bytes.split_at_mut(of.head_len());
+        let piece = Piece { set: 0, index: index as u32, of };
+        encoded.write_path(index, piece.proof_mut(head));
+        piece.seal(head);
+        let recovered = |nth: usize| encoded.recovery().row(nth);
+        body.copy_from_slice(index.checked_sub(shape.code.k()).map_or_else(|| rows[index], recovered));
+        bytes
+    };
+    (of, (0..shape.code.n()).map(piece).collect())
 }

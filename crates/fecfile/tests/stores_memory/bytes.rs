@@ -40,7 +40,7 @@ fn two_good_places_a_liar_a_slow_one_and_a_dead_one_end_and_are_cheap() {
     for seed in 0..10 {
         let sent = Sent::new(seed, &FIVE);
         let started = Instant::now();
-        sent.restore().expect("it can be restored");
+        let _ = sent.restore().expect("it can be restored");
         let well = started.elapsed();
         sent.stores.iter().for_each(|store| store.forget_calls());
         // The bad places differ by seed.
@@ -68,7 +68,7 @@ fn what_is_intact_at_a_liar_is_used() {
         sent.stores[3].set(slow(2_000));
         sent.stores[4].set(dead());
         let started = Instant::now();
-        sent.restore().expect("it can be restored");
+        let _ = sent.restore().expect("it can be restored");
         println!("seed {seed}: {:?}", started.elapsed());
         assert!(sent.stores[3].given() < sent.shard, "the slow place was waited for");
     }
@@ -96,7 +96,7 @@ fn what_came_before_an_answer_broke_is_not_fetched_again() {
     for nth in 0..5 {
         sent.stores[nth].set(Ways { breaks_after: Some(40_000), ..Ways::default() });
     }
-    sent.restore().expect("it can be restored");
+    let _ = sent.restore().expect("it can be restored");
     let most = (7 + 1 + 2) * sent.shard + 10_000;
     assert!(sent.given() <= most, "{} bytes, {most} at most", sent.given());
 }
@@ -110,7 +110,7 @@ fn hedges_have_a_bound() {
         for (nth, store) in sent.stores.iter().enumerate() {
             store.set(Ways { uneven: true, ..slow(30_000 << (nth % 3)) });
         }
-        sent.restore().expect("it can be restored");
+        let _ = sent.restore().expect("it can be restored");
         let most = (10 + 1 + 2) * sent.shard + 20_000;
         println!("seed {seed}: {:.2} shards", sent.given() as f64 / sent.shard as f64);
         assert!(sent.given() <= most, "seed {seed}: {} bytes, {most} at most", sent.given());
@@ -127,7 +127,7 @@ fn places_that_say_nothing_cost_no_bytes() {
             sent.stores[nth].set(Ways { silent: true, ..Ways::default() });
         }
         let started = Instant::now();
-        sent.restore().expect("it can be restored");
+        let _ = sent.restore().expect("it can be restored");
         println!("seed {seed}: {:?}", started.elapsed());
         assert!(sent.given() <= 6 * sent.shard + 20_000, "{} bytes", sent.given());
     }
@@ -146,7 +146,7 @@ fn liars_that_claim_everything_cost_what_they_sent() {
             let mut objects = sent.stores[nth].objects();
             lies.for_each(|key| drop(objects.insert(key, vec![7; sent.shard as usize])));
         }
-        sent.restore().expect("it can be restored");
+        let _ = sent.restore().expect("it can be restored");
         let factor = sent.given() as f64 / sent.payload.len() as f64;
         assert!(factor <= 3.0, "seed {seed}: {factor:.2} times the payload");
         are_bounded(&sent, 1);

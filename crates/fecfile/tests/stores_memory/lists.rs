@@ -35,13 +35,13 @@ fn restore(sent: &Sent, root: Digest) -> Result<Vec<u8>, fecfile::Error> {
     let places = sent.places();
     let mut out = Vec::new();
     let stored = Stored::find(&places, root, None)?;
-    stored.restore_to_writer(None, &mut out, &Where::Nowhere, &Context::default())?;
+    let _ = stored.restore_to_writer(None, &mut out, &Where::Nowhere, &Context::default())?;
     Ok(out)
 }
 
 /// Runs all operations on an encoding without losses.
 fn all_is_well(sent: &Sent, lists: Lists) {
-    sent.restore().unwrap_or_else(|e| panic!("{lists:?}: {e}"));
+    let _ = sent.restore().unwrap_or_else(|e| panic!("{lists:?}: {e}"));
     // The root of a segment leads to that segment alone.
     let first = restore(sent, sent.segments[0]).unwrap_or_else(|e| panic!("{lists:?}: {e}"));
     assert!(first == sent.payload[..160_000], "{lists:?}");
@@ -49,7 +49,7 @@ fn all_is_well(sent: &Sent, lists: Lists) {
     let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
     let mut part = Vec::new();
     let range = PayloadRange { start: 150_000, end: Some(170_000) };
-    stored
+    let _ = stored
         .range_to_writer(range, None, &mut part, &Where::Nowhere, &Context::default())
         .unwrap_or_else(|e| panic!("{lists:?}: {e}"));
     assert!(part == sent.payload[150_000..170_000], "{lists:?}");
@@ -100,7 +100,7 @@ fn what_moved_is_found_whatever_lists_say() {
             }
         }
         set(&sent, lists);
-        sent.restore().unwrap_or_else(|e| panic!("{lists:?}: {e}"));
+        let _ = sent.restore().unwrap_or_else(|e| panic!("{lists:?}: {e}"));
         let places = sent.places();
         let stored = Stored::find(&places, sent.root, None).expect("the manifest");
         let verified = stored.verify(false, &Context::default()).expect("it is looked at");
@@ -153,7 +153,7 @@ fn a_loss_is_told_on_the_word_of_objects() {
 #[test]
 fn lists_that_tell_all_are_enough() {
     let sent = Sent::new(6, &HOW);
-    sent.restore().expect("it can be restored");
+    let _ = sent.restore().expect("it can be restored");
     for store in &sent.stores {
         // The only HEAD request is for the manifest.
         assert!(store.calls().heads <= 1, "{} heads", store.calls().heads);

@@ -2,6 +2,7 @@
 //! number of calls and bytes. Counts are asserted, times are printed.
 
 mod bytes;
+mod forged;
 mod lists;
 mod mending;
 mod store;

@@ -92,7 +92,7 @@ fn a_repair_says_before_what_it_does() {
                     assert_eq!(done.class(false), None, "{what}");
                     let would = !(done.made.is_empty() && done.manifests.is_empty());
                     assert_eq!(told.class(true), would.then_some(Class::Mendable), "{what}");
-                    sent.restore().expect("it is mended");
+                    let _ = sent.restore().expect("it is mended");
                 }
                 (Err(told), Err(done)) => {
                     assert!(!can_be_mended, "{what}: {told}");
@@ -115,5 +115,37 @@ fn what_is_there_is_not_made_anew() {
     sent.stores.iter().for_each(|store| store.set(Ways { lists: Lists::Short, ..Ways::default() }));
     let repaired = repair(&sent, false, false).expect("it is repaired");
     assert!(repaired.made.len() <= 1 && repaired.class(false).is_none(), "{:?}", repaired.made);
-    sent.restore().expect("all is there");
+    let _ = sent.restore().expect("all is there");
+}
+
+/// Objects of a place are read side by side: each answer takes its time.
+#[test]
+fn a_deep_look_reads_several_objects_at_once() {
+    let sent = Sent::new(10, &HOW);
+    sent.stores.iter().for_each(|store| store.set(Ways { speed: Some(60_000), ..Ways::default() }));
+    sent.stores.iter().for_each(|store| store.forget_calls());
+    let places = sent.places();
+    let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+    let verified = stored.verify(true, &Context::default()).expect("it is looked at");
+    assert_eq!(verified.class(), None, "{:?}", verified.trouble);
+    for store in &sent.stores {
+        let calls = store.calls();
+        assert!(calls.reading.1 > 1, "place {}: one after the other", store.nth);
+        assert!(calls.gets.values().all(|(count, _)| *count == 1), "each comes once: {:?}", calls.gets);
+    }
+}
+
+/// Lists are long, and a repair has read them when it begins to remake.
+#[test]
+fn a_repair_lists_each_segment_once() {
+    let sent = Sent::new(10, &HOW);
+    lose(&sent, 3);
+    rot(&sent, 1, 10);
+    sent.stores.iter().for_each(|store| store.forget_calls());
+    let repaired = repair(&sent, false, false).expect("it is repaired");
+    assert_eq!((repaired.made.len(), repaired.class(false)), (4, None), "{:?}", repaired.trouble);
+    for store in &sent.stores {
+        assert_eq!(store.calls().lists, sent.segments.len() as u64, "place {}", store.nth);
+    }
+    let _ = sent.restore().expect("it is mended");
 }

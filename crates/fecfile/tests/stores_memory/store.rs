@@ -1,5 +1,6 @@
 //! A store in memory that counts its calls and misbehaves on demand.
 
+use fec_core::random::SplitMix64;
 use fecfile::io::ReadAt;
 use fecfile::stores::call::Call;
 use fecfile::stores::object::{ObjectInfo, Put, Sink, Wanted};
@@ -62,6 +63,8 @@ pub(crate) struct Calls {
     pub(crate) heads: u64,
     pub(crate) puts: u64,
     pub(crate) deletes: u64,
+    /// Shards read at the same time, and the most of them.
+    pub(crate) reading: (u64, u64),
     /// Reads of each object from its start, and bytes of it given.
     pub(crate) gets: BTreeMap<String, (u64, u64)>,
 }
@@ -74,21 +77,16 @@ pub(crate) struct Memory {
     ways: Mutex<Ways>,
     calls: Mutex<Calls>,
     all: AtomicU64,
-    random: AtomicU64,
+    random: Mutex<SplitMix64>,
 }
 
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
 pub(crate) fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
-    (0..len as u64).map(|at| mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at) as u8).collect()
+    let mut random = SplitMix64::new(seed);
+    (0..len).map(|_| random.next() as u8).collect()
 }
 
 impl Memory {
@@ -100,7 +98,7 @@ impl Memory {
             ways: Mutex::default(),
             calls: Mutex::default(),
             all: AtomicU64::new(0),
-            random: AtomicU64::new(seed ^ (nth as u64) << 32),
+            random: Mutex::new(SplitMix64::new(seed ^ (nth as u64) << 32)),
         }
     }
 
@@ -131,7 +129,7 @@ impl Memory {
     }
 
     fn next(&self) -> u64 {
-        mix(self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
+        hold(&self.random).next()
     }
 
     /// Counts a call; returns the current behaviour, or the error that answers every call.
@@ -150,6 +148,25 @@ impl Memory {
             _ => StoreError::NotFound,
         };
         self.objects().get(key).cloned().ok_or(absent)
+    }
+}
+
+/// A read of a shard, while it goes on.
+struct Reading<'a>(&'a Mutex<Calls>);
+
+impl Reading<'_> {
+    fn new(calls: &Mutex<Calls>) -> Reading<'_> {
+        let (now, most) = &mut hold(calls).reading;
+        *now += 1;
+        *most = (*most).max(*now);
+        Reading(calls)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let now = &mut hold(self.0).reading.0;
+        *now = now.saturating_sub(1);
     }
 }
 
@@ -205,6 +222,7 @@ impl ObjectStore for Memory {
         // Small answers come at once.
         let is_shard = key.ends_with(".shard") && part.len() > 4096;
         let is_held = |time: Duration| is_shard && call.pause(time);
+        let _reading = is_shard.then(|| Reading::new(&self.calls));
         let faster = if ways.uneven { 1 + self.next() % 4 } else { 1 };
         let started = Instant::now();
         if ways.silent && is_shard {

@@ -1,7 +1,7 @@
 //! Checks every byte of shard files: both headers, both proofs of every set, the body, the zeros
 //! between them, and the length.
 
-use super::gather::{Member, ShardFile, ShardSet, read_at};
+use super::gather::{Member, Position, ShardFile, ShardSet, read_at};
 use crate::context::{Context, Meter};
 use crate::names::show;
 use crate::ranges::Ranges;
@@ -11,7 +11,7 @@ use crate::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, Digests, HashKind};
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::shard_file::{HEADER_LEN, Layout, ShardHeader};
+use fec_core::format::shard_file::{Encoding, HEADER_LEN, Layout, ShardHeader};
 use fec_core::set::leaf_is_proved;
 use std::io;
 use std::ops::Range;
@@ -127,7 +127,7 @@ impl<'a> IndexCheck<'a> {
 struct Batch {
     /// A piece of each shard.
     pieces: ShardBuf,
-    /// For each base and each of its two copies, the proofs of all shards.
+    /// For each position and each of its two copies, the proofs of all shards.
     proofs: Vec<Vec<u8>>,
     proof_len: usize,
     /// For each of those copies, which proofs could be read.
@@ -135,12 +135,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(layout: &Layout, sets: usize, bases: usize) -> Batch {
+    fn new(layout: &Layout, sets: usize, positions: usize) -> Batch {
         let together = SHARDS_TOGETHER.min(sets);
         let proof_len = layout.proof_len as usize;
         Batch {
             pieces: ShardBuf::new(together, Digests::PIECE_LEN.min(layout.shard_len as usize)),
-            proofs: vec![vec![0; together * proof_len]; 2 * bases],
+            proofs: vec![vec![0; together * proof_len]; 2 * positions],
             proof_len,
             is_there: Vec::new(),
         }
@@ -149,14 +149,12 @@ impl Batch {
     /// Reads all copies of the proofs of `count` sets from set `first` on.
     fn read_proofs(
         &mut self,
-        layout: &Layout,
-        bases: &[i128],
+        positions: &[Position],
         first: usize,
         count: usize,
         is_read: &mut dyn FnMut(i128, &mut [u8]) -> bool,
     ) {
-        let places =
-            bases.iter().flat_map(|base| layout.proofs(first as u32).map(|at| base + i128::from(at)));
+        let places = positions.iter().flat_map(|position| position.proofs(first as u32));
         self.is_there.clear();
         for (at, proofs) in places.zip(&mut self.proofs) {
             // The proofs are side by side, so they are read at once, and one by one only if that fails.
@@ -216,9 +214,10 @@ struct FileCheck<'a> {
     set: &'a ShardSet,
     index: u32,
     member: &'a Member,
+    encoding: Encoding,
     layout: Layout,
-    /// Positions at which the layout may start; 0 comes first.
-    bases: Vec<i128>,
+    /// Positions at which the shard may stand; that of an intact file comes first.
+    positions: Vec<Position>,
     /// Sets whose proof may be there.
     present: Vec<Range<u32>>,
     /// The error of the first unreadable place.
@@ -246,17 +245,21 @@ fn reader<'a>(
 
 impl<'a> FileCheck<'a> {
     fn new(set: &'a ShardSet, index: u32, member: &'a Member) -> FileCheck<'a> {
-        // If bytes were lost or gained, each end of the file gives different positions. Those of an intact file are
+        // If bytes were lost or gained, each end of the file gives different positions. That of an intact file is
         // checked in any case, for the list of damage.
-        let mut bases = vec![0];
-        bases.extend(member.bases.iter().filter(|base| **base != 0));
+        let encoding = set.encoding_of(member);
+        let layout = encoding.layout();
+        let in_place = Position { base: 0, layout };
+        let mut positions = vec![in_place];
+        positions.extend(member.positions.iter().filter(|position| **position != in_place));
         FileCheck {
             set,
             index,
             member,
-            layout: set.encoding.layout(),
-            present: member.present(&set.encoding.layout(), set.encoding.geometry.shape().sets),
-            bases,
+            encoding,
+            layout,
+            present: member.present(set.encoding.geometry.shape().sets),
+            positions,
             error: None,
             damaged_headers: Ranges::default(),
             damaged_meta: Ranges::default(),
@@ -269,7 +272,7 @@ impl<'a> FileCheck<'a> {
     /// Checks the shards of these sets and both copies of their proofs. Sets with a usable shard are marked in
     /// `intact`.
     fn sets(&mut self, sets: Range<u32>, intact: &mut [bool], meter: &dyn Meter) {
-        let mut batch = Batch::new(&self.layout, sets.len(), self.bases.len());
+        let mut batch = Batch::new(&self.layout, sets.len(), self.positions.len());
         let mut passed = sets.start;
         for present in self.present.clone() {
             let present = present.start.max(sets.start)..present.end.min(sets.end);
@@ -307,15 +310,15 @@ impl<'a> FileCheck<'a> {
 
     /// Checks the shards of the sets from `first` on, one for each entry of `intact`, and both copies of their proofs.
     fn shards(&mut self, batch: &mut Batch, first: usize, intact: &mut [bool]) {
-        let (layout, encoding) = (self.layout, &self.set.encoding);
+        let (layout, encoding) = (self.layout, self.encoding);
         let (group, hash, count) = (encoding.geometry, encoding.geometry.shape().hash, intact.len());
         let mut is_read = reader(&self.member.file, &mut self.error);
-        batch.read_proofs(&layout, &self.bases, first, count, &mut is_read);
-        // For each shard at base 0, which copies of its proof hold.
-        let mut in_place = vec![vec![false; 2 * self.bases.len()]; count];
-        for base in &self.bases {
+        batch.read_proofs(&self.positions, first, count, &mut is_read);
+        // For each shard of an intact file, which copies of its proof hold.
+        let mut in_place = vec![vec![false; 2 * self.positions.len()]; count];
+        for (nth_position, position) in self.positions.iter().enumerate() {
             // Holes read as zeros, so their digest is known.
-            let place = |i: usize| base + i128::from(layout.shard((first + i) as u32));
+            let place = |i: usize| position.shard((first + i) as u32);
             let is_hole = |i: &usize| self.member.file.is_hole(place(*i), layout.shard_len);
             let (holes, stored): (Vec<usize>, Vec<usize>) = (0..count).partition(is_hole);
             let places: Vec<i128> = stored.iter().map(|i| place(*i)).collect();
@@ -329,13 +332,13 @@ impl<'a> FileCheck<'a> {
                 let holds =
                     |proof: &[u8]| leaf_is_proved(&group, &encoding.tree, nth, self.index, &leaf, proof);
                 let proved = batch.proved(i, holds);
-                // Only shards that a decode would use count: those with a proof at a position that a header gives.
-                let bases = &self.member.bases;
-                let mut by_base = self.bases.iter().zip(proved.chunks(2));
+                // Only shards that a decode would use count: a header gives the positions of shard and proof.
+                let claimed = &self.member.positions;
+                let mut by_position = self.positions.iter().zip(proved.chunks(2));
                 let is_usable =
-                    |(from, copies): (&i128, &[bool])| bases.contains(from) && copies.contains(&true);
-                intact[i] |= by_base.any(is_usable);
-                if *base == 0 {
+                    |(from, copies): (&Position, &[bool])| claimed.contains(from) && copies.contains(&true);
+                intact[i] |= claimed.contains(position) && by_position.any(is_usable);
+                if nth_position == 0 {
                     in_place[i] = proved;
                 }
             }
@@ -356,20 +359,20 @@ impl<'a> FileCheck<'a> {
     fn headers_meta_and_zeros(&mut self) {
         let layout = self.layout;
         let mut is_read = reader(&self.member.file, &mut self.error);
-        let header = ShardHeader { index: self.index, encoding: self.set.encoding }.to_bytes();
+        let header = ShardHeader { index: self.index, encoding: self.encoding }.to_bytes();
         for at in [0, layout.tail_header] {
             let mut copy = [0u8; HEADER_LEN];
             if !is_read(at.into(), &mut copy) || copy != header {
                 self.damaged_headers.add(at, at + HEADER_LEN as u64);
             }
         }
-        let hash = self.set.encoding.geometry.shape().hash;
+        let hash = self.encoding.geometry.shape().hash;
         for at in layout.metas() {
             let mut copy = vec![0; layout.padded_meta_len() as usize];
             let is_there = is_read(at.into(), &mut copy);
             let (meta, zeros) = copy.split_at(layout.meta_len as usize);
             let is_right =
-                hash.digest(meta) == self.set.encoding.meta_hash && zeros.iter().all(|byte| *byte == 0);
+                hash.digest(meta) == self.encoding.meta_hash && zeros.iter().all(|byte| *byte == 0);
             if !is_there || !is_right {
                 self.damaged_meta.add(at, at + layout.padded_meta_len());
             }

@@ -65,16 +65,37 @@ impl ShardFile {
     }
 }
 
-/// A file's claim to be a certain shard. `bases` are the positions at which its layout may start, the most likely
-/// first. They differ from 0 when bytes were lost or gained.
+/// A file's claim to be a certain shard, and the positions at which it may stand in the file, the most likely first.
 #[derive(Clone)]
 pub(super) struct Member {
     pub file: Arc<ShardFile>,
-    pub bases: Vec<i128>,
+    pub positions: Vec<Position>,
+}
+
+/// A layout by a header of the file itself, and the byte of the file at which it starts. That byte differs from 0 when
+/// bytes were lost or gained. The root does not bind the length of the meta, so no file's header places the bytes of
+/// another file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    pub base: i128,
+    pub layout: Layout,
+}
+
+impl Position {
+    /// Start of the shard of `set`.
+    pub(super) fn shard(&self, set: u32) -> i128 {
+        self.base + i128::from(self.layout.shard(set))
+    }
+
+    /// Starts of the two copies of the proof of `set`.
+    pub(super) fn proofs(&self, set: u32) -> [i128; 2] {
+        self.layout.proofs(set).map(|at| self.base + i128::from(at))
+    }
 }
 
 /// All files whose headers name the same root.
 pub(super) struct ShardSet {
+    /// The encoding. The length of its meta is that of the meta itself, or a header's claim while that is `None`.
     pub encoding: Encoding,
     /// The meta; `None` while no good copy was found.
     pub meta: Option<Meta>,
@@ -145,7 +166,12 @@ impl Gathered {
             self.leftovers.reject(|| show(path), error);
         }
         if head.is_none() && tail.is_none() && is_read {
-            self.leftovers.foreign.push(path.clone());
+            match is_cut_header(&file) {
+                true => {
+                    self.leftovers.reject(|| show(path), FormatError::Damaged("a header that is cut off"))
+                }
+                false => self.leftovers.foreign.push(path.clone()),
+            }
             return false;
         }
         let mut checks = false;
@@ -162,8 +188,9 @@ impl Gathered {
             self.leftovers.found_version_1();
             // If bytes were lost or gained, both ends give possible positions, whichever header is left.
             let layout = header.encoding.layout();
-            let mut bases = vec![0, i128::from(len) - i128::from(layout.file_len)];
-            let meta = match read_meta(&file, &header.encoding, &bases) {
+            let bases = [0, i128::from(len) - i128::from(layout.file_len)];
+            let mut positions = bases.map(|base| Position { base, layout }).to_vec();
+            let meta = match read_meta(&file, &header.encoding, &positions) {
                 Ok(meta) => meta,
                 Err(error) => {
                     self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
@@ -171,19 +198,21 @@ impl Gathered {
                 }
             };
             if end == "tail" {
-                bases.reverse();
+                positions.reverse();
             }
-            bases.retain(|base| holds_a_shard(&file, &layout, *base));
-            if bases.is_empty() {
+            positions.retain(|position| holds_a_shard(&file, position));
+            if positions.is_empty() {
                 let error = FormatError::Damaged("the length of a file without one whole shard");
                 self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
             }
             let set = self.set_of(&header);
             if let Some(meta) = meta {
+                // The root binds the meta, and with it the length that this header states.
+                set.encoding = header.encoding;
                 set.meta.get_or_insert(meta);
                 set.with_meta.insert(header.index);
             }
-            bases.into_iter().for_each(|base| set.place(&file, header.index, base));
+            positions.into_iter().for_each(|position| set.place(&file, header.index, position));
         }
         checks
     }
@@ -205,10 +234,14 @@ impl Gathered {
     /// The files of a header's root.
     fn set_of(&mut self, header: &ShardHeader) -> &mut ShardSet {
         self.sets.entry(header.encoding.root).or_insert_with(|| {
-            let n = header.encoding.geometry.shape().code.n();
+            let shape = header.encoding.geometry.shape();
+            let n = shape.code.n();
+            // The hash of no bytes proves the length 0, whatever the header says.
+            let is_empty = shape.hash.digest(b"") == header.encoding.meta_hash;
+            let meta_len = if is_empty { 0 } else { header.encoding.meta_len };
             ShardSet {
-                encoding: header.encoding,
-                meta: None,
+                encoding: Encoding { meta_len, ..header.encoding },
+                meta: is_empty.then(Meta::default),
                 with_meta: BTreeSet::new(),
                 members: vec![Vec::new(); n],
                 zeros: OnceLock::new(),
@@ -221,9 +254,12 @@ impl Gathered {
 ///
 /// # Errors
 /// A broken rule of the meta.
-fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Option<Meta>, FormatError> {
-    let layout = encoding.layout();
-    for base in bases {
+fn read_meta(
+    file: &ShardFile,
+    encoding: &Encoding,
+    positions: &[Position],
+) -> Result<Option<Meta>, FormatError> {
+    for Position { base, layout } in positions {
         for at in layout.metas() {
             let mut copy = vec![0; layout.padded_meta_len() as usize];
             let is_read = matches!(read_at(file, base + i128::from(at), &mut copy), Ok(Some(())));
@@ -240,9 +276,9 @@ fn read_meta(file: &ShardFile, encoding: &Encoding, bases: &[i128]) -> Result<Op
     Ok(None)
 }
 
-/// Tells whether at least one shard is inside the file if its layout starts at `base`. A header that claims more must
-/// not decide how much memory is taken.
-fn holds_a_shard(file: &ShardFile, layout: &Layout, base: i128) -> bool {
+/// Tells whether at least one shard is inside the file at this position. A header that claims more must not decide how
+/// much memory is taken.
+fn holds_a_shard(file: &ShardFile, Position { base, layout }: &Position) -> bool {
     let body = base + i128::from(layout.body);
     let last = body + i128::from(layout.body_len - layout.shard_len);
     let fits = |at: i128| at >= 0 && at + i128::from(layout.shard_len) <= i128::from(file.len);
@@ -255,6 +291,15 @@ fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]
     Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
 }
 
+/// Tells whether a file is shorter than a header but begins like one: it is what is left of a shard file.
+fn is_cut_header(file: &ShardFile) -> bool {
+    let mut bytes = [0u8; HEADER_LEN];
+    let len = file.len.min(HEADER_LEN as u64) as usize;
+    len < HEADER_LEN
+        && matches!(read_at(file, 0, &mut bytes[..len]), Ok(Some(())))
+        && shard_file::has_magic(&bytes)
+}
+
 /// The other version that a file names which is shorter than a header but begins like one.
 fn version_of_short(file: &ShardFile) -> Option<FormatError> {
     let mut bytes = vec![0; file.len.min(HEADER_LEN as u64) as usize];
@@ -264,21 +309,22 @@ fn version_of_short(file: &ShardFile) -> Option<FormatError> {
 
 impl Member {
     /// Sets whose proof may be stored, in order.
-    pub(super) fn present(&self, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
-        let copies = self
-            .bases
-            .iter()
-            .flat_map(|base| [layout.head_proofs, layout.tail_proofs].map(|at| base + i128::from(at)));
-        joined(copies.flat_map(|at| self.file.proved_sets(at, layout, sets)).collect())
+    pub(super) fn present(&self, sets: u32) -> Vec<Range<u32>> {
+        let in_copies = |position: &Position| {
+            let layout = position.layout;
+            position.proofs(0).into_iter().flat_map(move |at| self.file.proved_sets(at, &layout, sets))
+        };
+        joined(self.positions.iter().flat_map(in_copies).collect())
     }
 
-    /// The readable, distinct copies of the proof of `set`, from all bases; at most `most` of them.
-    fn proofs(&self, layout: &Layout, set: u32, most: usize) -> io::Result<Vec<Vec<u8>>> {
+    /// The readable, distinct copies of the proof of `set`, from all positions; at most `most` of them.
+    fn proofs(&self, set: u32, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut out: Vec<Vec<u8>> = Vec::new();
         let mut error = None;
-        let places = self.bases.iter().flat_map(|base| layout.proofs(set).map(|at| base + i128::from(at)));
-        for at in places {
-            let mut proof = vec![0u8; layout.proof_len as usize];
+        let copies =
+            self.positions.iter().flat_map(|from| from.proofs(set).map(|at| (at, from.layout.proof_len)));
+        for (at, len) in copies {
+            let mut proof = vec![0u8; len as usize];
             match read_at(&self.file, at, &mut proof) {
                 Ok(Some(())) if !out.contains(&proof) => out.push(proof),
                 Ok(_) => {}
@@ -292,23 +338,16 @@ impl Member {
         error.filter(|_| out.is_empty()).map_or(Ok(out), Err)
     }
 
-    /// Loads the shard of `set` into its slot, from any base at which it is intact.
-    fn load(
-        &self,
-        of: &ShardSet,
-        layout: &Layout,
-        set: u32,
-        index: u32,
-        reading: &mut Reading<'_>,
-    ) -> io::Result<Load> {
+    /// Loads the shard of `set` into its slot, from any position at which it is intact.
+    fn load(&self, of: &ShardSet, set: u32, index: u32, reading: &mut Reading<'_>) -> io::Result<Load> {
         // The first copy is nearly always right, so the others are read only if needed.
-        let first = self.proofs(layout, set, 1)?;
-        let state = self.load_by(&first, of, layout, set, index, reading)?;
+        let first = self.proofs(set, 1)?;
+        let state = self.load_by(&first, of, set, index, reading)?;
         if matches!(state, Load::Intact) {
             return Ok(state);
         }
-        let all = self.proofs(layout, set, usize::MAX)?;
-        if all.len() == first.len() { Ok(state) } else { self.load_by(&all, of, layout, set, index, reading) }
+        let all = self.proofs(set, usize::MAX)?;
+        if all.len() == first.len() { Ok(state) } else { self.load_by(&all, of, set, index, reading) }
     }
 
     /// Loads the shard of `set` with these copies of its proof.
@@ -316,15 +355,14 @@ impl Member {
         &self,
         proofs: &[Vec<u8>],
         of: &ShardSet,
-        layout: &Layout,
         set: u32,
         index: u32,
         reading: &mut Reading<'_>,
     ) -> io::Result<Load> {
         let mut state = Load::Missing;
-        for base in &self.bases {
-            let at = base + i128::from(layout.shard(set));
-            if self.file.is_hole(at, layout.shard_len) && !of.zeros_are_proved(set, index, proofs) {
+        for position in &self.positions {
+            let at = position.shard(set);
+            if self.file.is_hole(at, position.layout.shard_len) && !of.zeros_are_proved(set, index, proofs) {
                 state = Load::Damaged;
                 continue;
             }
@@ -341,14 +379,21 @@ impl Member {
 }
 
 impl ShardSet {
-    /// Adds a file's claim to be shard `index` with a layout that starts at `base`.
-    fn place(&mut self, file: &Arc<ShardFile>, index: u32, base: i128) {
+    /// Adds a file's claim to be shard `index` at a position.
+    fn place(&mut self, file: &Arc<ShardFile>, index: u32, position: Position) {
         let claims = &mut self.members[index as usize];
         match claims.iter_mut().find(|m| Arc::ptr_eq(&m.file, file)) {
-            Some(member) if member.bases.contains(&base) => {}
-            Some(member) => member.bases.push(base),
-            None => claims.push(Member { file: file.clone(), bases: vec![base] }),
+            Some(member) if member.positions.contains(&position) => {}
+            Some(member) => member.positions.push(position),
+            None => claims.push(Member { file: file.clone(), positions: vec![position] }),
         }
+    }
+
+    /// The encoding as this file should state it. If no meta is proved, nothing tells its length better than the file.
+    pub(super) fn encoding_of(&self, member: &Member) -> Encoding {
+        let claimed = member.positions.first().filter(|_| self.meta.is_none());
+        let meta_len = claimed.map_or(self.encoding.meta_len, |position| position.layout.meta_len as u32);
+        Encoding { meta_len, ..self.encoding }
     }
 
     /// Tells whether any file claims any shard.
@@ -394,24 +439,24 @@ impl ShardSet {
 
     /// Places of proved shards in the only gathered file, and whether they suffice to restore all sets.
     pub(super) fn proved(&self) -> io::Result<(Ranges, bool)> {
-        let (layout, group) = (self.encoding.layout(), self.encoding.geometry);
+        let group = self.encoding.geometry;
         let shape = group.shape();
         let mut body = vec![0; shape.shard_len];
         let mut places = Ranges::default();
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         for (index, members) in (0..).zip(&self.members) {
-            let present = members.iter().flat_map(|member| member.present(&layout, shape.sets)).collect();
+            let present = members.iter().flat_map(|member| member.present(shape.sets)).collect();
             for set in joined(present).into_iter().flatten() {
                 let mut is_proved = false;
                 for member in members {
-                    let proofs = member.proofs(&layout, set, usize::MAX)?;
-                    for base in &member.bases {
-                        let at = base + i128::from(layout.shard(set));
+                    let proofs = member.proofs(set, usize::MAX)?;
+                    for position in &member.positions {
+                        let at = position.shard(set);
                         let tree = &self.encoding.tree;
                         if read_at(&member.file, at, &mut body)?.is_some()
                             && proofs.iter().any(|p| shard_is_proved(&group, tree, set, index, &body, p))
                         {
-                            places.add(at as u64, at as u64 + layout.shard_len);
+                            places.add(at as u64, at as u64 + position.layout.shard_len);
                             is_proved = true;
                         }
                     }
@@ -433,14 +478,13 @@ impl ShardSet {
             groups: Groups::new(geometry, geometry, vec![self.encoding.tree]),
             payload_len: Some(geometry.payload_len()),
             meta: self.meta.as_ref(),
-            records: Box::new(ShardLoader { set: self, layout: self.encoding.layout() }),
+            records: Box::new(ShardLoader { set: self }),
         }
     }
 }
 
 struct ShardLoader<'a> {
     set: &'a ShardSet,
-    layout: Layout,
 }
 
 impl ShardLoader<'_> {
@@ -449,7 +493,7 @@ impl ShardLoader<'_> {
         let mut state = Load::Missing;
         let mut error = None;
         for member in &self.set.members[index as usize] {
-            match member.load(self.set, &self.layout, set, index, reading) {
+            match member.load(self.set, set, index, reading) {
                 Ok(Load::Intact) => return Load::Intact,
                 Ok(Load::Damaged) => state = Load::Damaged,
                 Ok(_) => {}
@@ -464,7 +508,7 @@ impl ShardLoader<'_> {
 impl Records for ShardLoader<'_> {
     fn present(&self, _group: u32, sets: u32) -> Vec<Range<u32>> {
         let members = self.set.members.iter().flatten();
-        joined(members.flat_map(|member| member.present(&self.layout, sets)).collect())
+        joined(members.flat_map(|member| member.present(sets)).collect())
     }
 
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
@@ -473,39 +517,4 @@ impl Records for ShardLoader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::context::Context;
-    use crate::encode;
-    use crate::io::Store;
-    use crate::io::memory::MemoryStore;
-    use crate::payload::Options;
-    use fec_core::block::Code;
-    use std::ffi::OsStr;
-
-    /// If bytes are lost, one of two positions is wrong. A decode that tries the wrong one first reads and hashes every
-    /// shard twice.
-    #[test]
-    fn the_likeliest_position_comes_first() {
-        let store = MemoryStore::new();
-        let options = Options::new(Code::new(3, 2).unwrap());
-        encode::to_store(&vec![7u8; 40_000], b"name", &store, &options, &Context::default()).unwrap();
-        let object = store.open(OsStr::new("name.001.shard")).unwrap();
-        let mut whole = vec![0; object.size().unwrap() as usize];
-        object.read_exact_at(0, &mut whole).unwrap();
-        let cut = 100;
-        let cases = [
-            ("whole", whole.clone(), vec![0]),
-            ("without its end", whole[..whole.len() - cut].to_vec(), vec![0, -(cut as i128)]),
-            ("without its beginning", whole[cut..].to_vec(), vec![-(cut as i128), 0]),
-        ];
-        for (what, bytes, expected) in cases {
-            let mut gathered = Gathered::default();
-            store.put("file", bytes);
-            let file = store.open(OsStr::new("file")).unwrap();
-            gathered.add(&Object::new("file", Arc::from(file)).unwrap());
-            let set = gathered.sets.values().next().expect("a header is left");
-            assert_eq!(set.members[1][0].bases, expected, "{what}");
-        }
-    }
-}
+mod tests;

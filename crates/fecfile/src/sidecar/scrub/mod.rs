@@ -33,6 +33,7 @@ pub struct Scrub<'a> {
 }
 
 /// The work done, and the work left.
+#[must_use = "damage and losses are no errors"]
 #[derive(Clone, Debug, Default)]
 pub struct Scrubbed {
     /// Bytes of files and of the sidecar that were examined.

@@ -23,7 +23,7 @@ use super::plan::{self, Redundancy};
 use super::positions::Positions;
 use super::protect::{
     Found, Protect, Protected, add_sha256, all_denied, anew, check_memory, check_unchanged, digest_of,
-    make_room_for_sha256, metadata_bytes,
+    make_room_for_sha256, metadata_bytes, readers,
 };
 use super::{Proof, Sidecar};
 use crate::context::Context;
@@ -43,6 +43,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
 
 /// The result of an update.
+#[must_use = "files may be left out or damaged"]
 #[derive(Clone, Debug)]
 pub struct Updated {
     /// The sidecar after the update.
@@ -321,7 +322,8 @@ impl Update<'_> {
         check_memory(&catalog, self.context)?;
 
         let fail = |e| Error::io("write", self.job.output, e);
-        let out = UpdatedSidecar::new(old, self.end, self.job.output, self.job.sealing)?;
+        let policy = readers(self.job, &self.found.base, &catalog, &self.found.tree.stats);
+        let out = UpdatedSidecar::new(old, self.end, self.job.output, policy, self.job.sealing)?;
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes, self.job.output);
         let seen = &self.found.tree.seen;
         let mut coded_len = 0;
@@ -368,7 +370,7 @@ impl Update<'_> {
         out.set_len(new_len).map_err(fail)?;
         let of = metadata::write(metadata, geometry, layout, &area, &self.context.settings, put)?;
         sync()?;
-        let sealed = out.finish(new_len, self.job.output, self.context)?;
+        let sealed = out.finish(new_len, self.job.output, policy, self.context)?;
         let margin = one_piece(&catalog, &digests);
         let report = self.found.report(&catalog, (root, Some(of.root)), margin).sealed(sealed);
         Ok(self.counts.report(report, generation, true, None, coded_len))

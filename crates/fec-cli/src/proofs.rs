@@ -1,0 +1,92 @@
+//! The options that prove and open what a command line names, for commands in advice: one that drops them would believe
+//! what is not proved, or look at another thing.
+
+use crate::args;
+use crate::seal::args::Open;
+use crate::settings::Settings;
+use crate::sign::args::Trusted;
+use crate::target::quoted;
+use fec_core::digest::Digest;
+use fecfile::archive::Archive;
+use fecfile::names::hex;
+use fecfile::sidecar::Sidecar;
+use fecfile::{Context, Input};
+use std::path::{Path, PathBuf};
+
+/// The options of a command line that prove and open.
+#[derive(Clone, Copy)]
+pub(crate) struct Proofs<'a> {
+    root: Option<Digest>,
+    trusted: &'a Trusted,
+    open: &'a Open,
+    /// The folder of the files of a sidecar.
+    base: Option<&'a Path>,
+    settings: &'a Settings,
+}
+
+impl<'a> Proofs<'a> {
+    pub(crate) fn of_decode(args: &'a args::Decode, settings: &'a Settings) -> Proofs<'a> {
+        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base: None, settings }
+    }
+
+    pub(crate) fn of_verify(args: &'a args::Verify, settings: &'a Settings) -> Proofs<'a> {
+        let base = args.base.as_deref();
+        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base, settings }
+    }
+
+    pub(crate) fn of_repair(args: &'a args::Repair, settings: &'a Settings) -> Proofs<'a> {
+        let base = args.base.as_deref();
+        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base, settings }
+    }
+
+    /// The command for a file, with the options that fit the file: the root if the file has it, and the keys if the
+    /// file is sealed.
+    pub(crate) fn command(&self, command: &str, path: &Path) -> String {
+        let root = self.root.filter(|root| has_root(path, *root, self.settings));
+        let keys = if is_sealed(path, root, self.settings) { self.keys() } else { String::new() };
+        let root = root.map(|root| format!(" --root {}", hex(&root))).unwrap_or_default();
+        let base = self.base.map(|base| format!(" --base {}", quoted(base))).unwrap_or_default();
+        format!("fec {command} {}{root}{}{base}{keys}", quoted(path), self.signers())
+    }
+
+    /// The command for a list of roots.
+    pub(crate) fn command_of_list(&self, list: &Path) -> String {
+        format!("fec verify --roots {}{}{}", quoted(list), self.signers(), self.keys())
+    }
+
+    /// The file with the root that was asked for. Without a root, the first file.
+    pub(crate) fn meant<'p>(&self, paths: &'p [PathBuf]) -> Option<&'p Path> {
+        let is_it = |path: &&PathBuf| self.root.is_none_or(|root| has_root(path, root, self.settings));
+        paths.iter().find(is_it).map(PathBuf::as_path)
+    }
+
+    fn signers(&self) -> String {
+        let signers = self.trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
+        let signature = self.trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
+        signers.chain(signature).collect()
+    }
+
+    fn keys(&self) -> String {
+        let files = self.open.identity.iter().map(|path| format!(" -i {}", quoted(path)));
+        files.chain(self.open.passphrase.then(|| " --passphrase".to_owned())).collect()
+    }
+}
+
+/// Tells whether a root is that of a sidecar, of the container that a sidecar is sealed in, or of another container.
+pub(crate) fn has_root(path: &Path, root: Digest, settings: &Settings) -> bool {
+    let is_sidecar = || Sidecar::open(path, Some(root), &settings.library).is_ok();
+    match Sidecar::starts(path).unwrap_or(false) {
+        true => is_sidecar(),
+        false => archive(path, Some(root), settings).is_some() || is_sidecar(),
+    }
+}
+
+/// Tells whether a file holds something sealed.
+fn is_sealed(path: &Path, root: Option<Digest>, settings: &Settings) -> bool {
+    archive(path, root, settings).is_some_and(|archive| archive.sealed_kind().is_some())
+}
+
+fn archive(path: &Path, root: Option<Digest>, settings: &Settings) -> Option<Archive> {
+    let context = Context { settings: settings.library, ..Context::default() };
+    Archive::open(&Input::of_paths(&[path.to_path_buf()]).ok()?, root, &context).ok()
+}

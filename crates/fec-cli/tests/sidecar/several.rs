@@ -1,0 +1,240 @@
+//! `verify` and `repair` where sidecars are among several paths, or lie in the named folder: every path that is named
+//! is looked at, or the command says which was not.
+
+use super::*;
+
+/// Folders `d` and `e`, each with its sidecar; a copy of the first sidecar; a container; and a file that only has the
+/// name of one. Returns the root of `d.fecp`.
+fn shelf() -> (Arena, String) {
+    let arena = Arena::new();
+    for (seed, name) in ["d/one", "e/two", "p"].into_iter().enumerate() {
+        arena.write(name, &payload(seed as u64, 20_000));
+    }
+    let root = protect(&arena, &["d"]);
+    protect(&arena, &["e"]);
+    fs::copy(arena.path("d.fecp"), arena.path("copy.fecp")).unwrap();
+    arena.expect(["encode", "p", "-o", "p.fec", "-q"], 0);
+    arena.write("broken.fec", b"no container");
+    (arena, root)
+}
+
+/// The line of a report that begins with this path.
+#[track_caller]
+fn line_of(output: &Output, path: &str) -> String {
+    let said = text(&output.stdout);
+    let line = said.lines().find(|line| line.starts_with(&format!("{path}: ")));
+    line.unwrap_or_else(|| panic!("{path} is not told: {said}")).to_owned()
+}
+
+/// Exit code 0 says that all that was named was looked at, and has the root.
+#[test]
+fn each_of_several_paths_has_the_root_that_was_asked_for() {
+    let (arena, root) = shelf();
+    for (other, exit) in [("broken.fec", 3), ("p.fec", 5), ("e.fecp", 5)] {
+        let output = arena.expect(["verify", "d.fecp", other, "--root", &root], exit);
+        assert!(line_of(&output, "d.fecp").contains("intact"), "{other}");
+        assert!(line_of(&output, other).contains("failed: "), "{other}");
+    }
+    let output = arena.expect(["verify", "d", "e", "--root", &root], 3);
+    assert!(line_of(&output, "e").contains("failed: "));
+    let output = arena.expect(["verify", "d.fecp", "copy.fecp", "--root", &root], 0);
+    assert!(text(&output.stdout).ends_with("2 sidecars: 2 intact\n"));
+    // A copy in the same folder is looked at too.
+    fs::copy(arena.path("d.fecp"), arena.path("d/inner.fecp")).unwrap();
+    let before = arena.read("d/inner.fecp");
+    let output = arena.run(["verify", "d", "--root", &root]);
+    assert!(line_of(&output, "d.fecp").contains("intact") && arena.read("d/inner.fecp") == before);
+    line_of(&output, "d/inner.fecp");
+}
+
+/// A folder that has a sidecar of another root is no folder of shards.
+#[test]
+fn a_folder_with_a_sidecar_beside_shards_is_told() {
+    let (arena, _) = shelf();
+    let root = text(&arena.expect(["encode", "p", "-q"], 0).stdout).trim().to_owned();
+    arena.expect(["verify", "p.shards", "--root", &root], 0);
+    let said = arena.refuses(["verify", "p.shards", "e", "--root", &root], 2);
+    assert!(said.contains("verify e: its sidecar is e.fecp, which has another root"), "{said}");
+    arena.expect(["verify", "e.fecp"], 0);
+}
+
+/// An empty folder beside what is intact may be a disk that is not mounted.
+#[test]
+fn a_folder_that_holds_nothing_is_told() {
+    let (arena, _) = shelf();
+    fs::create_dir(arena.path("empty")).unwrap();
+    let output = arena.expect(["verify", "p.fec", "empty", "d.fecp"], 3);
+    assert!(line_of(&output, "empty").contains("failed: no shard or record"));
+    arena.expect(["verify", "p.fec", "d", "e"], 0);
+}
+
+/// A folder `s` that holds `x` and its sealed sidecar, beside a plain sidecar. Returns the root of the sealed one.
+fn sealed_shelf() -> (Arena, String) {
+    let (arena, _) = shelf();
+    let key = text(&arena.expect(["keygen", "-o", "key"], 0).stdout).trim().to_owned();
+    arena.write("s/x", &payload(9, 30_000));
+    arena.expect(["protect", "s/x", "-q", "--recipient", &key], 0);
+    let root = json(&arena.expect(["verify", "s/x.fecp", "--json"], 0))["root"].as_str().unwrap().to_owned();
+    (arena, root)
+}
+
+/// The container of a sealed sidecar says nothing of the files.
+#[test]
+fn a_sealed_sidecar_is_not_intact_until_its_files_were_looked_at() {
+    let (arena, root) = sealed_shelf();
+    arena.write("roots", format!("{root}  s/x.fecp\n").as_bytes());
+    fs::copy(arena.path("s/x.fecp"), arena.path("s/no-ending")).unwrap();
+    let lines: [&[&str]; 5] =
+        [&["s"], &["s/x.fecp", "d.fecp"], &["s", "p.fec"], &["--roots", "roots"], &["s", "--root", &root]];
+    for line in lines {
+        let args = [&["verify"], line].concat();
+        assert!(line_of(&arena.expect(&args, 1), "s/x.fecp").contains("not looked at"), "{line:?}");
+        let report = json(&arena.expect([&args[..], &["--json"]].concat(), 1));
+        let rows = report["encodings"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["path"] == "s/x.fecp").unwrap();
+        assert_eq!(["form", "state"].map(|key| row[key].as_str().unwrap()), ["sidecar", "unopened"]);
+    }
+    let output = arena.expect(["verify", "s"], 1);
+    assert!(line_of(&output, "s/no-ending").contains("not looked at"));
+    fs::remove_file(arena.path("s/no-ending")).unwrap();
+    // The sidecar alone is what --sidecar-only asks about.
+    arena.expect(["verify", "s/x.fecp", "d.fecp", "--sidecar-only"], 0);
+    // The key opens it.
+    fs::copy(arena.path("s/x.fecp"), arena.path("s/y.fecp")).unwrap();
+    for line in [&["s"][..], &["s/x.fecp", "s/y.fecp"], &["--roots", "roots"], &["s", "--root", &root]] {
+        let args = [&["verify"], line, &["-i", "key"]].concat();
+        assert!(line_of(&arena.expect(&args, 0), "s/x.fecp").contains("1 entry: all intact"), "{line:?}");
+    }
+    arena.write("s/x", b"edited beyond what can be mended");
+    for line in [&["s"][..], &["s/x.fecp", "s/y.fecp"], &["--roots", "roots"], &["s", "--root", &root]] {
+        arena.expect([&["verify"], line, &["-i", "key"]].concat(), 3);
+    }
+    // A plain sidecar where a sealed one is expected is invalid.
+    arena.expect(["verify", "s", "d.fecp", "-i", "key"], 5);
+}
+
+/// A container beside sealed sidecars is opened by the same key.
+#[test]
+fn a_key_opens_each_of_several() {
+    let (arena, _) = sealed_shelf();
+    arena.expect(["keygen", "-o", "other"], 0);
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    arena.expect(["encode", "p", "-o", "sealed.fec", "-q", "--recipient", key], 0);
+    arena.expect(["verify", "sealed.fec", "s", "-i", "key"], 0);
+    arena.expect(["verify", "sealed.fec", "s", "-i", "other"], 5);
+    arena.expect(["verify", "s/x.fecp", "sealed.fec"], 1);
+}
+
+/// The sidecar of a folder stands beside it, and is sealed.
+#[test]
+fn a_sealed_sidecar_beside_a_folder_is_found() {
+    let (arena, _) = sealed_shelf();
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    arena.write("f/x", &payload(3, 5000));
+    arena.expect(["protect", "f", "-q", "--recipient", key], 0);
+    assert!(line_of(&arena.expect(["verify", "f"], 1), "f.fecp").contains("not looked at"));
+    arena.expect(["verify", "f", "-i", "key"], 0);
+    let output = arena.expect(["verify", "f", "p.fec"], 1);
+    line_of(&output, "f.fecp");
+}
+
+/// Runs the command on the last line of advice, unchanged.
+#[track_caller]
+fn follow(arena: &Arena, said: &str, exit: i32) -> Output {
+    let command = said.lines().rev().find_map(|line| line.trim_start().strip_prefix("fec "));
+    let command = command.unwrap_or_else(|| panic!("no command: {said}"));
+    arena.expect(command.split(' '), exit)
+}
+
+/// `repair` finds a sidecar by its root, as `verify` does.
+#[test]
+fn repair_finds_a_sidecar_by_its_root() {
+    let (arena, root) = shelf();
+    let one = arena.read("d/one");
+    fs::rename(arena.path("copy.fecp"), arena.path("d/copy.fecp")).unwrap();
+    for place in ["d", "."] {
+        common::flip(&arena.path("d/one"), 500);
+        arena.expect(["repair", place, "--root", &root, "--revert", "--base", "."], 0);
+        assert!(arena.read("d/one") == one);
+    }
+    // Only one encoding or sidecar is repaired at a time.
+    let said = arena.refuses(["repair", "d", "e", "--root", &root], 2);
+    follow(&arena, &said, 0);
+    arena.expect(["repair", "e", "--root", &root], 3);
+}
+
+#[test]
+fn repair_finds_a_sealed_sidecar_by_its_root() {
+    let (arena, root) = sealed_shelf();
+    let whole = arena.read("s/x.fecp");
+    common::flip(&arena.path("s/x.fecp"), whole.len() / 2);
+    arena.expect(["repair", "s", "--root", &root], 0);
+    assert!(arena.read("s/x.fecp") == whole);
+    let said = arena.refuses(["repair", "s", "--root", &root, "--revert"], 2);
+    assert!(said.contains("-i FILE"), "{said}");
+    let x = arena.read("s/x");
+    common::flip(&arena.path("s/x"), 100);
+    arena.expect(["repair", "s", "--root", &root, "--revert", "-i", "key"], 0);
+    assert!(arena.read("s/x") == x);
+    // A sealed sidecar beside shards is no foreign file.
+    arena.expect(["encode", "p", "-q"], 0);
+    fs::copy(arena.path("s/x.fecp"), arena.path("p.shards/x.fecp")).unwrap();
+    let said = arena.refuses(["repair", "p.shards"], 2);
+    follow(&arena, &said, 0);
+}
+
+/// A command in advice names the file that has the root, with the options that prove and open it.
+#[test]
+fn advice_keeps_what_proves_and_opens() {
+    let (arena, sealed) = sealed_shelf();
+    let root = |args: &[&str]| text(&arena.expect(args, 0).stdout).trim().to_owned();
+    let plain = json(&arena.expect(["verify", "d.fecp", "--json"], 0))["root"].as_str().unwrap().to_owned();
+    fs::remove_file(arena.path("p.fec")).unwrap();
+    let container = root(&["encode", "d/one", "-o", "q.fec", "-q"]);
+    arena.expect(["encode", "p", "-o", "a.fec", "-q"], 0);
+    let shards = root(&["encode", "p", "-q"]);
+    // The root is that of the second, and stays.
+    for command in ["verify", "repair"] {
+        let said = arena.refuses([command, "a.fec", "q.fec", "--root", &container], 2);
+        assert!(said.contains(&format!("fec {command} q.fec --root {container}")), "{said}");
+        follow(&arena, &said, 0);
+    }
+    let said = arena.refuses(["decode", "a.fec", "q.fec", "--root", &container], 2);
+    follow(&arena, &said, 0);
+    let said = arena.refuses(["verify", "a.fec", "q.fec", "--root", &"ab".repeat(32)], 2);
+    assert!(said.contains("none of them has the root") && !said.contains("fec verify a"), "{said}");
+    // A root that is not that of the file is left out.
+    let said = arena.refuses(["verify", "p.shards", "d.fecp", "--root", &shards], 2);
+    assert!(said.ends_with("fec verify d.fecp\n"), "{said}");
+    follow(&arena, &said, 0);
+    let said = arena.refuses(["verify", "p.shards", "d.fecp", "--root", &plain], 2);
+    assert!(said.ends_with(&format!("fec verify d.fecp --root {plain}\n")), "{said}");
+    follow(&arena, &said, 0);
+    let said = arena.refuses(["decode", "d.fecp", "--root", &plain], 2);
+    assert!(said.ends_with(&format!("fec repair d.fecp --root {plain}\n")), "{said}");
+    follow(&arena, &said, 0);
+    // The key of what is not sealed is left out too.
+    let said = arena.refuses(["verify", "p.shards", "s/x.fecp", "--root", &sealed, "-i", "key"], 2);
+    assert!(said.ends_with(&format!("fec verify s/x.fecp --root {sealed} -i key\n")), "{said}");
+    follow(&arena, &said, 0);
+    let said = arena.refuses(["verify", "p.shards", "d.fecp", "--root", &plain, "-i", "key"], 2);
+    assert!(said.ends_with(&format!("fec verify d.fecp --root {plain}\n")), "{said}");
+    // A list of roots.
+    arena.write("roots", format!("{container}  q.fec\n").as_bytes());
+    let said = arena.refuses(["verify", "roots"], 2);
+    follow(&arena, &said, 0);
+}
+
+/// The command that names an output is told only where it would do the same.
+#[test]
+fn an_output_is_advised_without_a_command_where_there_are_options() {
+    let (arena, _) = sealed_shelf();
+    let said = arena.refuses(["decode", "p.fec", "out"], 4);
+    follow(&arena, &said, 0);
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    let said = text(&arena.run(["encode", "p", "new.fec", "--recipient", key]).stderr);
+    assert!(said.contains("an output is named with -o") && !said.contains("fec encode"), "{said}");
+}
