@@ -59,6 +59,9 @@ def names_of(text):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
     page = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, "tests/PEERS.md")
     with open(page, encoding="utf-8") as f:
         wrong, count = names_of(f.read())
