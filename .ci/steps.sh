@@ -43,7 +43,7 @@ the_machine() {
 }
 
 packages() {
-    scripts/test-arm.sh --install
+    scripts/checks/test-arm.sh --install
     need shellcheck shellcheck
     need strace strace
     # Without these, keys of minisign's and OpenSSH's own are left out.
@@ -59,16 +59,16 @@ packages() {
 }
 
 # Style is left to the eye: what may be wrong is not.
-scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh examples/engines/*.sh; }
+scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh scripts/*/*.sh examples/engines/*.sh; }
 
 # No import between files runs up, and no files are in a circle. No folder has more comments that are hard to read than
 # before. Tests that are named as counterparts of others are there.
 layers() {
-    scripts/check-layers.py --selftest
-    scripts/check-layers.py
+    scripts/checks/layers.py --selftest
+    scripts/checks/layers.py
     # It asks git which files are the project's.
-    may_be_missing scripts/check-prose.py
-    scripts/check-peers.py
+    may_be_missing scripts/checks/prose.py
+    scripts/checks/peers.py
 }
 
 formatted() {
@@ -143,66 +143,66 @@ TABLE
 }
 
 golden() {
-    local oracle
-    for oracle in oracle oracle_stream oracle_sidecar oracle_stores oracle_seal; do
-        [ $oracle = oracle_stores ] || "$python" scripts/$oracle.py selftest
-        "$python" scripts/$oracle.py check tests/golden
-        "$python" scripts/$oracle.py golden "$scratch/golden"
+    local part
+    for part in encoding stream sidecar stores seal; do
+        [ $part = stores ] || "$python" scripts/oracle $part selftest
+        "$python" scripts/oracle $part check tests/golden
+        "$python" scripts/oracle $part golden "$scratch/golden"
     done
-    "$python" scripts/reference.py selftest
+    "$python" scripts/oracle reference selftest
     diff -r tests/golden "$scratch/golden"
     echo "the oracles write exactly what is committed"
 }
 
-documents() { scripts/check-docs.py --fec "$fec"; }
+documents() { scripts/checks/docs.py --fec "$fec"; }
 
 cross_check() {
     local rounds=1
     [ -z "$long" ] || rounds=20
-    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/cross-check.sh "$fec"
+    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/checks/cross-check.sh "$fec"
 }
 
 cross_check_stream() {
     local rounds=3
     [ -z "$long" ] || rounds=30
-    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/cross-check-stream.sh "$fec"
+    FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/checks/cross-check-stream.sh "$fec"
 }
 
 age() {
     local rounds=5
     [ -z "$long" ] || rounds=50
-    scripts/test-age.sh "$fec" $rounds
+    scripts/checks/test-age.sh "$fec" $rounds
 }
 
-action() { scripts/test-action.sh "$fec"; }
+action() { scripts/checks/test-action.sh "$fec"; }
 
 # Losses of power, by a model.
-power() { may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --power; }
+power() { may_be_missing python3 scripts/campaigns/encoding_faults.py --fec "$fec" --power; }
 
 # The quick form holds no times: the machine may be doing other things. It takes root.
 field() {
-    may_be_missing python3 scripts/streams_field.py --fec "$fec" --quick --seed "$seed"
+    may_be_missing python3 scripts/campaigns/streams_field.py --fec "$fec" --quick --seed "$seed"
     # Whoever forges packets of a sealed stream has less to do.
     "$fec" keygen -q --stream -o "$scratch/stream.key"
-    may_be_missing python3 scripts/streams_field.py --fec "$fec" --quick --seed "$seed" --only forge --key-file "$scratch/stream.key"
+    may_be_missing python3 scripts/campaigns/streams_field.py --fec "$fec" --quick --seed "$seed" --only forge --key-file "$scratch/stream.key"
 }
 
 stores() {
     local servers=(moto rclone)
     [ -z "$long" ] || servers=()
-    scripts/test-stores.sh --install "${servers[@]}"
+    scripts/checks/test-stores.sh --install "${servers[@]}"
 }
 
-bounds() { scripts/check-bounds.sh "$fec"; }
+bounds() { scripts/checks/bounds.sh "$fec"; }
 gates() { "$fec" bench --gates; }
-model() { scripts/check-model.sh "$fec"; }
+model() { scripts/checks/model.sh "$fec"; }
 
 # A smoke test, but for the long form: what is written on one model of a processor is what is written here.
 arm() {
     if [ -n "$long" ]; then
-        FEC_NATIVE=$fec scripts/test-arm.sh
+        FEC_NATIVE=$fec scripts/checks/test-arm.sh
     else
-        FEC_NATIVE=$fec scripts/test-arm.sh --smoke
+        FEC_NATIVE=$fec scripts/checks/test-arm.sh --smoke
     fi
 }
 
@@ -211,7 +211,7 @@ python_module() {
     local manifest=crates/fec-python/Cargo.toml
     CARGO_TARGET_DIR=$target cargo clippy --profile ci --locked --manifest-path "$manifest" -- -D warnings
     # In the profile of the other tests, whose packages it shares; by night the wheel is what is shipped.
-    FEC_PROFILE=ci scripts/package.sh --to "$scratch/wheel" wheel
+    FEC_PROFILE=ci scripts/release/package.sh --to "$scratch/wheel" wheel
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q pytest "$scratch"/wheel/fecshards-*.whl
     FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
@@ -220,14 +220,14 @@ python_module() {
 # ---------------------------------------------------------------- only in .ci/nightly
 
 faults() {
-    may_be_missing python3 scripts/faults.py --fec "$fec" --every 25 --seed "$seed"
-    may_be_missing python3 scripts/encoding_faults.py --fec "$fec" --every 400 --seed "$seed"
+    may_be_missing python3 scripts/campaigns/faults.py --fec "$fec" --every 25 --seed "$seed"
+    may_be_missing python3 scripts/campaigns/encoding_faults.py --fec "$fec" --every 400 --seed "$seed"
 }
 
-hostile() { "$python" scripts/hostile-campaign.py --fec "$fec" --random 3000 --structured 1000 --sealed 300 --seed "$seed"; }
-sidecars() { "$python" scripts/sidecar_campaign.py --fec "$fec" --cases 2000 --seed "$seed" --jobs 1; }
-lists() { "$python" scripts/list_campaign.py --fec "$fec" --rounds 200 --seed "$seed"; }
-updates() { "$python" scripts/update_campaign.py --fec "$fec" --rounds 250 --seed "$seed"; }
+hostile() { "$python" scripts/campaigns/hostile.py --fec "$fec" --random 3000 --structured 1000 --sealed 300 --seed "$seed"; }
+sidecars() { "$python" scripts/campaigns/sidecars.py --fec "$fec" --cases 2000 --seed "$seed" --jobs 1; }
+lists() { "$python" scripts/campaigns/lists.py --fec "$fec" --rounds 200 --seed "$seed"; }
+updates() { "$python" scripts/campaigns/updates.py --fec "$fec" --rounds 250 --seed "$seed"; }
 
 # The campaigns that are tests of crates, with more cases.
 mutations() {
@@ -239,28 +239,28 @@ mutations() {
     FEC_ATTACKS=5000 cargo test --profile ci -p fecfile --lib seal::attacks
 }
 
-fuzzing() { may_be_missing scripts/fuzz.sh --seconds 20 --seed "$seed"; }
-interpreted() { may_be_missing scripts/miri.sh --install; }
-packages_of_others() { may_be_missing scripts/deny.sh --install; }
+fuzzing() { may_be_missing scripts/checks/fuzz.sh --seconds 20 --seed "$seed"; }
+interpreted() { may_be_missing scripts/checks/miri.sh --install; }
+packages_of_others() { may_be_missing scripts/checks/deny.sh --install; }
 
-# The examples that need no packages; scripts/engines.sh alone runs the others too.
+# The examples that need no packages; scripts/checks/engines.sh alone runs the others too.
 engines() {
-    scripts/engines.sh --fec "$fec" --only xargs
-    scripts/engines.sh --fec "$fec" --only slurm
+    scripts/checks/engines.sh --fec "$fec" --only xargs
+    scripts/checks/engines.sh --fec "$fec" --only slurm
 }
 
-instructions() { scripts/count-arm.sh; }
+instructions() { scripts/checks/count-arm.sh; }
 
-# Some of the packages: a clean root gets them. `scripts/package.sh && scripts/test-packages.sh` makes and tests all. It
-# takes root, on Debian.
+# Some of the packages: a clean root gets them. `scripts/release/package.sh && scripts/release/test-packages.sh`
+# makes and tests all. It takes root, on Debian.
 packaged() {
-    scripts/package.sh --to "$scratch/packages" wheel crates-unbuilt
+    scripts/release/package.sh --to "$scratch/packages" wheel crates-unbuilt
     if ! may_install; then
         echo "not root on Debian: nothing is installed"
         return
     fi
-    scripts/package.sh --to "$scratch/packages" aarch64 deb
-    scripts/test-packages.sh "$scratch/packages"
+    scripts/release/package.sh --to "$scratch/packages" aarch64 deb
+    scripts/release/test-packages.sh "$scratch/packages"
 }
 
 # ---------------------------------------------------------------- running them

@@ -71,10 +71,10 @@ find_fec() {
 # backends_of COMMAND…: the kernels that this fec has here, separated by commas.
 backends_of() { "$@" bench --backend list | paste -s -d ,; }
 
-# build_like MACHINE: exports the environment in which cargo builds as scripts/build-static.sh does for MACHINE.
+# build_like MACHINE: exports the environment in which cargo builds as scripts/release/build-static.sh does for MACHINE.
 build_like() {
     local assignments
-    mapfile -t assignments < <("$root/scripts/build-static.sh" --env "$1")
+    mapfile -t assignments < <("$root/scripts/release/build-static.sh" --env "$1")
     export "${assignments[@]}"
 }
 

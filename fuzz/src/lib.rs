@@ -4,7 +4,7 @@
 //! which tries the check, and with the correct checksum, which tries everything behind the check. Corpora stay plain
 //! files of the format.
 //!
-//! Targets go through public interfaces alone. `scripts/fuzz.sh` builds and runs them.
+//! Targets go through public interfaces alone. `scripts/checks/fuzz.sh` builds and runs them.
 
 use arbitrary::{Arbitrary, Unstructured};
 use fec_core::error::FormatError;

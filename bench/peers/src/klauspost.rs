@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// The program, if `scripts/peers.sh` could build it.
+/// The program, if `scripts/bench/peers.sh` could build it.
 pub(crate) fn program() -> Option<OsString> {
     std::env::var_os("FEC_PEERS_KLAUSPOST")
 }

@@ -7,7 +7,7 @@
 //! Contenders that take many times as long as the fastest have rounds of their own, since the clock and the machine's
 //! other guests would change during every run of them.
 //!
-//! `scripts/peers.sh` installs what ISA-L needs and runs this.
+//! `scripts/bench/peers.sh` installs what ISA-L needs and runs this.
 
 mod evict;
 mod isal;

@@ -2,7 +2,7 @@
 //! of a table take turns in one process, on one core, over the same bytes, in another random order each round. Each
 //! runs once untimed before it is timed; medians are of many rounds.
 //!
-//! `scripts/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
+//! `scripts/bench/peers.sh` runs this: `pipeline ROUNDS [threads|commonware]`.
 
 mod commonware;
 mod set;

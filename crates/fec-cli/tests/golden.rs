@@ -1,4 +1,4 @@
-//! The golden vectors, written by the independent implementation in `scripts/oracle.py` from the specification. `fec`
+//! The golden vectors, written by the independent implementation in `scripts/oracle` from the specification. `fec`
 //! must produce the same bytes, and every rule must reject its violations.
 
 mod common;

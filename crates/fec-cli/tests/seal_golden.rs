@@ -1,4 +1,4 @@
-//! The golden vectors of sealed payloads, written by the independent implementation in `scripts/oracle_seal.py` from
+//! The golden vectors of sealed payloads, written by the independent implementation in `scripts/oracle` from
 //! the specification. Right vectors open with their keys only, and every rule refuses its violations before any byte of
 //! plaintext.
 

@@ -1,4 +1,4 @@
-//! The golden vectors of sidecars, written by the independent implementation in `scripts/oracle_sidecar.py` from the
+//! The golden vectors of sidecars, written by the independent implementation in `scripts/oracle` from the
 //! specification. `fec` must produce the same sidecars, every rule must reject its violations, and damaged trees get
 //! the same verdict and are mended.
 

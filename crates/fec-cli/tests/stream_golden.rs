@@ -1,4 +1,4 @@
-//! The golden vectors of live streams, written by `scripts/oracle_stream.py` from the specification. `fec` must produce
+//! The golden vectors of live streams, written by `scripts/oracle` from the specification. `fec` must produce
 //! the same packets, every rule must reject its violations, and framed streams must restore.
 
 mod common;

@@ -1,6 +1,6 @@
-//! Every way through the library once, at sizes that an interpreter of the machine code can run. `scripts/miri.sh` runs
-//! this file under Miri, which sees reads outside of what is borrowed, unaligned ones, uninitialised bytes and races.
-//! Recovery shards are compared with products by their definition.
+//! Every way through the library once, at sizes that an interpreter of the machine code can run.
+//! `scripts/checks/miri.sh` runs this file under Miri, which sees reads outside of what is borrowed, unaligned ones,
+//! uninitialised bytes and races. Recovery shards are compared with products by their definition.
 
 mod common;
 

@@ -1,9 +1,9 @@
-//! Services of object stores, tested through the trait alone. scripts/test-stores.sh starts servers and runs this.
-//! Without servers each test says that it was skipped.
+//! Services of object stores, tested through the trait alone. scripts/checks/test-stores.sh starts servers and runs
+//! this. Without servers each test says that it was skipped.
 //!
-//! FEC_TEST_S3 is a service's address, FEC_TEST_KIND its kind, FEC_TEST_PROXY a scripts/store_proxy.py in front of it,
-//! FEC_TEST_HTTP a folder of a web server with the file `object`, FEC_TEST_UNTRUSTED a service over TLS with an
-//! untrusted certificate.
+//! FEC_TEST_S3 is a service's address, FEC_TEST_KIND its kind, FEC_TEST_PROXY a
+//! scripts/campaigns/store_proxy.py in front of it, FEC_TEST_HTTP a folder of a web server with the file `object`,
+//! FEC_TEST_UNTRUSTED a service over TLS with an untrusted certificate.
 
 use fecfile::io::ReadAt;
 use fecfile::stores::call::{Call, CallOptions, Cancel, Pace};
@@ -72,7 +72,7 @@ impl Place {
 fn address(variable: &str) -> Option<String> {
     let address = std::env::var(variable).ok().filter(|address| !address.is_empty());
     if address.is_none() {
-        println!("skipped: {variable} is not set; scripts/test-stores.sh sets it");
+        println!("skipped: {variable} is not set; scripts/checks/test-stores.sh sets it");
     }
     address
 }
@@ -326,7 +326,7 @@ fn faults_of_writes() {
     assert!(matches!(error, Err(StoreError::Unavailable(_))), "{error:?}");
 }
 
-/// scripts/store_servers.py checks that no uploads are left.
+/// scripts/campaigns/store_servers.py checks that no uploads are left.
 #[test]
 fn what_was_begun_is_dropped() {
     let _alone = alone();

@@ -3,7 +3,7 @@
 //! Two levels of set-associative caches with lines of 64 bytes that forget the line used longest ago. The accesses are
 //! the codec's own, in its order ([`Plan::trace`], [`Encoder::push_traced`](fec_core::window::Encoder::push_traced)).
 //! The truth lies between two figures: without any prefetching, and with an ideal prefetcher that always brings the
-//! next line in time. The model says nothing of the cost of a miss, and predicts no speed. `scripts/check-model.sh`
+//! next line in time. The model says nothing of the cost of a miss, and predicts no speed. `scripts/checks/model.sh`
 //! compares it with another simulator.
 
 use crate::error::{Error, Result};

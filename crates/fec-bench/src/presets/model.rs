@@ -1,5 +1,5 @@
 //! The cache model alone, for an encode plan or a live stream, and a fixed number of its rounds that another program
-//! may count: `scripts/check-model.sh` runs it under cachegrind, and `perf stat` serves as well.
+//! may count: `scripts/checks/model.sh` runs it under cachegrind, and `perf stat` serves as well.
 
 use super::window;
 use crate::error::Result;

@@ -1,5 +1,5 @@
 //! Shards in stores as users meet them. The stores here are folders, which fail separately like others.
-//! `scripts/store_campaign.py` does the same with servers.
+//! `scripts/campaigns/stores.py` does the same with servers.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -163,8 +163,8 @@ mod tests {
     const WHAT_TO_DO: &str = "the interface that digest/lanes.rs uses may have changed:
   1. compare src/platform.rs, and IncrementCounter in src/lib.rs, of both versions of blake3;
   2. adapt digest/lanes.rs until `cargo test -p fec-core --features blake3-lanes digest` passes, also on ARM
-     (scripts/test-arm.sh);
-  3. compare speed with scripts/peers.sh: checking and encoding must not be slower than before;
+     (scripts/checks/test-arm.sh);
+  3. compare speed with scripts/bench/peers.sh: checking and encoding must not be slower than before;
   4. set `blake3` in crates/fec-core/Cargo.toml, and WRITTEN_FOR in digest/lanes.rs, to the new version.
 Until that is done, the feature blake3-lanes can be left out: the digests are the same";
 

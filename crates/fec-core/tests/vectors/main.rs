@@ -1,5 +1,5 @@
 //! The golden vectors, by the parsers and writers of this crate alone. The independent implementations in
-//! `scripts/oracle*.py` wrote them from docs/FORMAT.md. The command's tests judge whole inputs.
+//! `scripts/oracle` wrote them from docs/FORMAT.md. The command's tests judge whole inputs.
 
 mod scan_work;
 mod sidecars;

@@ -195,7 +195,7 @@ mod tests {
         (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("digits")).collect()
     }
 
-    /// The vectors of scripts/oracle_stream.py, whose ciphers are written from their specifications.
+    /// The vectors of scripts/oracle, whose ciphers are written from their specifications.
     #[test]
     fn packets_are_sealed_as_the_other_implementation_does() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/stream-sealed.json");

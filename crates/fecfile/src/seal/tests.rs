@@ -1,4 +1,4 @@
-//! The golden vectors, which the independent implementation in `scripts/oracle_seal.py` wrote from the specification:
+//! The golden vectors, which the independent implementation in `scripts/oracle` wrote from the specification:
 //! this crate makes the same seals and chunks, and opens them.
 
 use super::open::Opener;

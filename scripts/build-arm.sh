@@ -1,6 +1,0 @@
-#!/bin/bash
-# Builds the static binary for 64-bit ARM boards and prints its path; see scripts/build-static.sh, which this calls.
-#
-#   scripts/build-arm.sh [--install]
-set -euo pipefail
-exec "$(dirname "$0")/build-static.sh" "$@" aarch64

@@ -1,0 +1,210 @@
+"""§17.2, §17.3: reading the catalog."""
+import struct
+from collections import namedtuple
+
+from ..basics import BLAKE3, ZERO32, Fault, align
+from ..encoding.trees import proof_size
+from ..hashes import digest
+from .parts import (
+    ANCHORED, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, SYMLINK, WITH_SHA256, area_size, catalog_root,
+)
+from .writer import path_limit
+
+Entry = namedtuple("Entry", "path kind size blake3 sha256 runs tail target link seconds nanos mode")
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.pos = data, 0
+
+    def take(self, size):
+        if size > len(self.data) - self.pos:
+            raise Fault("invalid", "§17.2: the entries end inside an entry")
+        self.pos += size
+        return self.data[self.pos - size:self.pos]
+
+    def varint(self):
+        x = 0
+        for j in range(10):
+            byte = self.take(1)[0]
+            x |= (byte & 127) << 7 * j
+            if byte < 128:
+                if x >= 1 << 63 or j and not byte:
+                    raise Fault("invalid", "§17.2: a varint is too large, or not the shortest")
+                return x
+        raise Fault("invalid", "§17.2: a varint has more than 10 bytes")
+
+    def step(self):
+        z = self.varint()
+        return -((z + 1) // 2) if z & 1 else z // 2
+
+
+def check_disjoint(ranges, what):
+    ranges = sorted(ranges)
+    for (_, end), (start, _) in zip(ranges, ranges[1:]):
+        if start < end:
+            raise Fault("invalid", "§17.2: %s overlap" % what)
+
+
+def check_path(path, before):
+    """§17.2: a path by itself, and behind the one before"""
+    if not 1 <= len(path) <= 4096 or b"\0" in path:
+        raise Fault("invalid", "§17.2: a path is empty, too long or has a NUL")
+    if any(not 1 <= len(part) <= 255 or part in (b".", b"..") for part in path.split(b"/")):
+        raise Fault("invalid", "§17.2: a part of a path")
+    if before is not None and path <= before:
+        raise Fault("invalid", "§17.2: paths do not ascend")
+
+
+def check_folders(kinds):
+    """§17.2: what lies in an entry lies in a folder. kinds: by path, ascending"""
+    for path in kinds:
+        at = path.rfind(b"/")
+        while at >= 0 and path[:at] not in kinds:       # those above an entry were looked at with it
+            at = path.rfind(b"/", 0, at)
+        if at >= 0 and kinds[path[:at]] != FOLDER:
+            raise Fault("invalid", "§17.2: below an entry that is no folder")
+
+
+class Catalog:
+    """§17.2, §17.3: the metadata of an encoding, checked"""
+
+    def __init__(self, metadata, layout, pg):
+        self.before, self.generation, start, blocks, size, block = struct.unpack_from("<32sQQQQI", layout)
+        if size > len(metadata) or size < 64:
+            raise Fault("invalid", "§17.4: the catalog is longer than the metadata, or too short")
+        data = metadata[:size]
+        self.root = catalog_root(data)
+        version, features, self.block, areas, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
+        if version != 1 or features:
+            raise Fault("refused", "§17.2: version or features")
+        if self.block not in [1 << j for j in range(10, 21)] or areas < 1 or groups < 1 or any(data[40:64]):
+            raise Fault("invalid", "§17.2: the block, no areas, no groups, or bytes that are not zero")
+        at = 64 + 32 * areas + 32 * groups
+        if at + entry_bytes > size:
+            raise Fault("invalid", "§17.2: the catalog is too short for what it says")
+        self.areas, self.groups = [], []
+        for j in range(areas):
+            *area, zero = struct.unpack_from("<QQIIQ", data, 64 + 32 * j)
+            if zero or area[2] < 2 or area[0] + area_size(area, self.block) >= 1 << 62:
+                raise Fault("invalid", "§17.2: an area")
+            if self.areas and area[0] < self.areas[-1][0] + area_size(self.areas[-1], self.block):
+                raise Fault("invalid", "§17.2: areas overlap or do not ascend")
+            self.areas.append(area)
+        positions = shards = 0
+        taken = []
+        for j in range(groups):
+            k, m, G, area, zero, first, zeros = struct.unpack_from("<HHIIIQQ", data, at - 32 * (groups - j))
+            if zero or zeros or k < 1 or m < 1 or G < 1 or k + m > 256 or area >= areas or first + m * G > self.areas[area][1]:
+                raise Fault("invalid", "§17.2: a group")
+            self.groups.append((k, m, G, area, first, positions, shards))     # its first position and its first digest
+            taken.append(((area, first), (area, first + m * G)))
+            positions, shards = positions + k * G, shards + (k + m) * G
+        check_disjoint(taken, "the recovery shards of groups")
+        self.positions = positions
+        if at + entry_bytes + 16 * shards > size:
+            raise Fault("invalid", "§17.2: the catalog does not have the bytes that it says")
+        attributes = metadata[size:]
+        self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
+        self.read_entries(Cursor(data[at:at + entry_bytes]), entries)
+        n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
+        if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
+            raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
+        if self.generation == 1 and (start or areas > 1):
+            raise Fault("invalid", "§17.4: generation 1 has one area, which starts at 0")
+        self.read_attributes(attributes)
+        if sum(x.size for x in self.entries) != total:
+            raise Fault("invalid", "§17.2: the sum of the sizes")
+        anchored = sum(o * self.block % ANCHORED == 0 for start, end, _, first in self.whole for o in range(first, first + end - start))
+        if at + entry_bytes + 16 * shards + 8 * anchored != size:
+            raise Fault("invalid", "§17.2: the catalog does not end behind the anchors")
+        self.hint = attributes[16 * entries + 2:]
+        if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0] or b"\0" in self.hint:
+            raise Fault("invalid", "§17.3: the metadata do not end behind the base, or it has a NUL")
+
+    def read_attributes(self, attributes):
+        """§17.3"""
+        if len(attributes) < 16 * len(self.entries) + 2:
+            raise Fault("invalid", "§17.3: the metadata are too short")
+        for number, x in enumerate(self.entries):
+            seconds, nanos, mode, zero = struct.unpack_from("<qIHH", attributes, 16 * number)
+            if zero or mode > 0o7777 or nanos >= 10 ** 9:
+                raise Fault("invalid", "§17.3: bytes that are not zero, permissions or nanoseconds")
+            self.entries[number] = x._replace(seconds=seconds, nanos=nanos, mode=mode)
+
+    def read_entries(self, data, count):
+        """§17.2, in the order that it gives"""
+        block, kinds, path, whole_at, packed_at, paths = self.block, {}, None, 0, 0, 0
+        self.entries, self.whole, self.packed = [], [], []      # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
+        for number in range(count):
+            shared = data.varint()
+            if shared > len(path or b""):
+                raise Fault("invalid", "§17.2: more is shared than there is")
+            rest = data.varint()
+            if shared + rest > 4096:
+                raise Fault("invalid", "§17.2: a path is too long")
+            before, path = path, (path or b"")[:shared] + data.take(rest)
+            paths += len(path)
+            if paths > path_limit(len(data.data)):
+                raise Fault("refused", "§17.2: the bytes of all paths")
+            kind = data.take(1)[0]
+            if kind not in KINDS:
+                raise Fault("refused", "§17.2: kind %d" % kind)
+            check_path(path, before)
+            kinds[path] = kind & 15
+            size, content, sha256, runs, tail, target, link = 0, None, None, [], None, None, None
+            if kind & 15 == FILE:
+                size, content = data.varint(), data.take(32)
+                sha256 = data.take(32) if kind & WITH_SHA256 else None
+                if not size and content != digest(BLAKE3, b""):
+                    raise Fault("invalid", "§17.2: an empty file has the BLAKE3 of no bytes")
+                left = size // block if size > block else 0
+                if left:
+                    for _ in range(data.varint()):
+                        whole_at += data.step()
+                        length = data.varint()
+                        if not 1 <= length <= left or whole_at < 0 or whole_at + length >= 1 << 62:
+                            raise Fault("invalid", "§17.2: a run is empty, too long or too far")
+                        runs.append((whole_at, length))
+                        self.whole.append((whole_at, whole_at + length, number, size // block - left))
+                        whole_at, left = whole_at + length, left - length
+                    if left:
+                        raise Fault("invalid", "§17.2: the runs are too short")
+                rest = size % block if size > block else size
+                if rest:
+                    packed_at += data.step()
+                    if packed_at < 0 or packed_at + rest >= 1 << 62 or packed_at // block != (packed_at + rest - 1) // block:
+                        raise Fault("invalid", "§17.2: a tail is too far, or not within one position")
+                    tail = packed_at
+                    self.packed.append((packed_at, packed_at + rest, number, size - rest))
+                    packed_at += rest
+            elif kind == SYMLINK:
+                length = data.varint()
+                if not 1 <= length <= 4095:
+                    raise Fault("invalid", "§17.2: the length of a target")
+                target = data.take(length)
+                if b"\0" in target:
+                    raise Fault("invalid", "§17.2: a target has a NUL")
+            elif kind == HARDLINK:
+                link = data.varint()
+                if link >= number or self.entries[link].kind & 15 != FILE:
+                    raise Fault("invalid", "§17.2: a hard link to what is not a file before it")
+            self.entries.append(Entry(path, kind, size, content, sha256, runs, tail, target, link, 0, 0, 0))
+        if data.pos != len(data.data):
+            raise Fault("invalid", "§17.2: bytes of the entries are left over")
+        check_folders(kinds)
+        if any(end > self.positions for _, end, _, _ in self.whole) or any(end > self.positions * block for _, end, _, _ in self.packed):
+            raise Fault("invalid", "§17.2: a run or a tail is outside")
+        check_disjoint([x[:2] for x in self.whole], "runs")
+        check_disjoint([x[:2] for x in self.packed], "pieces of packed bytes")
+        used = {start // block for start, _, _, _ in self.packed}
+        check_disjoint([x[:2] for x in self.whole] + [(p, p + 1) for p in used], "a run and packed bytes")
+        for k, _, G, _, _, first, at in self.groups:
+            for p in range(first, first + k * G):
+                if self.digests[at + p - first] == GONE and (p in used or any(start <= p < end for start, end, _, _ in self.whole)):
+                    raise Fault("invalid", "§17.2: a position that is named is marked as lost")
+
+
+def places_of(catalog, x):
+    """The positions that the bytes of a file stand at, in order"""
+    return [p for start, length in x.runs for p in range(start, start + length)] + ([x.tail // catalog.block] if x.tail is not None else [])

@@ -1,0 +1,5 @@
+"""Live streams, sections 13 to 16 of docs/FORMAT.md: what other parts and the campaigns use of them."""
+from .commands import main
+from .frames import deframe, frames, unstuff
+from .packets import REPAIR, SOURCE, Bad, Params, header, mark_packet, parse, source_packet
+from .vectors import encode_cases, params_of

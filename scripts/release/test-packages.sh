@@ -1,0 +1,225 @@
+#!/bin/bash
+# Installs the packages that scripts/release/package.sh made and runs them, each in a root that has no Rust: a file is encoded, shards are lost,
+# it is decoded and compared.
+#
+#   scripts/release/test-packages.sh [FOLDER]
+#
+# Everything in FOLDER is tested, target/packages if it is not given. The .deb, the tarball for x86_64 and the wheel go into a root of
+# nothing but Debian's essential packages; binaries of other machines are emulated. As root on Debian; what it needs it installs.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+case ${1-} in -h | --help) show_help ;; esac
+[ $# -le 1 ] || usage
+may_install || refuse "it takes root, on Debian"
+cd "$root"
+folder=$(realpath -e -- "${1:-target/packages}")
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | sed -n 1p)
+make_scratch
+chmod 755 "$scratch"
+passed=0
+note() { echo "test-packages: $*"; passed=$((passed + 1)); }
+
+# machine_of NAME: the machine in the name of a package, as the kernel calls it.
+machine_of() { sed 's/.*\(x86_64\|aarch64\|armv7\|riscv64\).*/\1/' <<< "$1"; }
+
+# enter ROOT MACHINE PROGRAM ARGUMENTS…: in ROOT, with an emulator where the machine is another.
+enter() {
+    local inside=$1 emulator=''
+    case $2 in aarch64) emulator=aarch64 ;; armv7) emulator=arm ;; riscv64) emulator=riscv64 ;; esac
+    shift 2
+    if [ -n "$emulator" ]; then
+        need "qemu-$emulator-static" qemu-user-static
+        [ -x "$inside/qemu" ] || install -m 755 "$(command -v "qemu-$emulator-static")" "$inside/qemu"
+        set -- /qemu "$@"
+    fi
+    # Nothing of this environment: the root has nothing else than what was installed. A time limit, since emulators may hang.
+    timeout 300 env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin chroot "$inside" "$@"
+}
+
+# round_trip ROOT MACHINE PROGRAM: encodes, loses, decodes; containers, and stores where the machine has them.
+round_trip() {
+    local inside=$1 work=$1/trial known=''
+    mkdir -p "$work"
+    head -c 3000000 "$scratch/payload" > "$work/file"
+    # What folder a program begins in is not chroot's to choose: names are full ones.
+    run() { enter "$inside" "$2" "$3" "${@:4}"; }
+    [ "$(run "$@" --version)" = "fec $version" ] || fail "$2: another version"
+    known=$(run "$@" encode -q /trial/file -k 10 -m 4)
+    [ "${#known}" = 64 ] || fail "$2: no root: $known"
+    [ "$known" = "$(cat "$scratch/root" 2> /dev/null || echo "$known")" ] || fail "$2: another root than the package before"
+    echo "$known" > "$scratch/root"
+    rm "$work"/file.shards/*.00[0-3].shard
+    run "$@" decode -q /trial/file.shards -o /trial/back --root "$known"
+    cmp "$work/file" "$work/back"
+    run "$@" encode -q /trial/file -k 10 -m 4 -o /trial/file.fec > /dev/null
+    printf rot | dd of="$work/file.fec" bs=1 seek=1000000 conv=notrunc status=none
+    run "$@" decode -q /trial/file.fec -o /trial/other
+    cmp "$work/file" "$work/other"
+    if [ "$2" = x86_64 ]; then
+        mkdir "$work/a" "$work/b" "$work/c"
+        known=$(run "$@" encode -q /trial/file -k 2 -m 1 --to /trial/a --to /trial/b --to /trial/c)
+        rm -r "$work/b"
+        run "$@" decode -q --root "$known" --from /trial/a --from /trial/b --from /trial/c -o /trial/stored
+        cmp "$work/file" "$work/stored"
+        # A name has to be looked up, in a binary that brings its own C library: nobody answers there, which is exit code 4.
+        local code=0
+        run "$@" verify -q --root "$known" --from "s3://bucket/p,endpoint=http://localhost:9" > "$scratch/said" 2>&1 || code=$?
+        [ "$code" = 4 ] || { cat "$scratch/said" >&2; fail "$2: a store that does not answer: exit code $code"; }
+    else
+        ! run "$@" encode -q /trial/file -k 2 -m 1 --to /trial/a > "$scratch/said" 2>&1 || fail "$2: has stores"
+        grep 'has no stores' "$scratch/said" > /dev/null
+    fi
+    rm -r "$work"
+}
+
+# pages PREFIX: manual pages are found by man and read without a complaint, and there are completions.
+pages() {
+    local page pages
+    need man man-db
+    for page in fec fec-encode fec-bench-link; do
+        pages=$(MANPATH=$1/share/man man -w "$page")
+        [[ $pages = "$1/share/man/man1/$page.1"* ]] || fail "no page $page: $pages"
+        MANWIDTH=80 man --warnings -P cat -l "$pages" 2> "$scratch/said" | grep '^DESCRIPTION' > /dev/null || fail "$page is no page"
+        [ ! -s "$scratch/said" ] || { cat "$scratch/said" >&2; fail "$page: a warning"; }
+    done
+    bash -n "$1/share/bash-completion/completions/fec"
+    bash -c '. "$1" && complete -p fec' bash "$1/share/bash-completion/completions/fec" | grep -e '-F _fec fec$' > /dev/null ||
+        fail "bash does not complete fec"
+    cat "$1"/share/zsh/*/_fec | grep '^#compdef fec$' > /dev/null || fail "zsh does not complete fec"
+    grep '^complete -c fec ' "$1/share/fish/vendor_completions.d/fec.fish" > /dev/null || fail "fish does not complete fec"
+}
+
+# essential: a root of Debian's essential packages, made once; with Python if there is a wheel.
+essential() {
+    local include=() release
+    [ ! -d "$scratch/essential" ] || return 0
+    need mmdebstrap mmdebstrap
+    if grep '\.whl$' "$scratch/there" > /dev/null; then include=(--include=python3-minimal); fi
+    release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    mmdebstrap --quiet --mode=root --variant=essential "${include[@]}" "$release" "$scratch/essential" >&2
+}
+
+tarball() {
+    local name=${1%.tar.gz} machine inside
+    machine=$(machine_of "$1")
+    tar -tvzf "$folder/$1" > "$scratch/list"
+    ! awk '$2 != "0/0"' "$scratch/list" | grep . >&2 || fail "$1: somebody's files"
+    awk '{ print $6 }' "$scratch/list" | LC_ALL=C sort -c || fail "$1: not in order"
+    inside=$scratch/tarball-$machine
+    if [ "$machine" = x86_64 ]; then
+        essential
+        inside=$scratch/essential
+    fi
+    mkdir -p "$inside/usr/local"
+    tar -xzf "$folder/$1" -C "$inside/usr/local" --strip-components=1
+    local file
+    for file in README.md LICENSE LICENSE-MIT LICENSE-APACHE install.md; do
+        [ -s "$inside/usr/local/share/doc/fec/$file" ] || fail "$1: no $file"
+    done
+    pages "$inside/usr/local"
+    round_trip "$inside" "$machine" /usr/local/bin/fec
+    # cargo binstall looks for it under this name.
+    grep "^pkg-url = .*/fec-{ version }-\({ target }\|${name#fec-"$version"-}\)\.tar\.gz\"" crates/fec-cli/Cargo.toml > /dev/null
+    rm -r "${inside:?}/usr/local"
+    note "$1: unpacked and run"
+}
+
+debian() {
+    local before=$scratch/dpkg-before
+    essential
+    find "$scratch/essential" -xdev -path "$scratch/essential/var" -prune -o -print | LC_ALL=C sort > "$before"
+    cp "$folder/$1" "$scratch/essential/fec.deb"
+    enter "$scratch/essential" native /usr/bin/dpkg -i /fec.deb > "$scratch/said" 2>&1 || { cat "$scratch/said" >&2; fail "dpkg -i $1"; }
+    rm "$scratch/essential/fec.deb"
+    pages "$scratch/essential/usr"
+    round_trip "$scratch/essential" "$(uname -m)" /usr/bin/fec
+    enter "$scratch/essential" native /usr/bin/dpkg --purge fec > /dev/null
+    find "$scratch/essential" -xdev -path "$scratch/essential/var" -prune -o -print | LC_ALL=C sort | diff "$before" - ||
+        fail "$1: something is left behind"
+    note "$1: installed by dpkg, run, and removed"
+}
+
+image() {
+    local machine inside=$scratch/image
+    machine=$(machine_of "$1")
+    need skopeo skopeo
+    # Both ways to read the file give the same image.
+    skopeo --insecure-policy copy --quiet "oci-archive:$folder/$1" "oci:$scratch/layout:image"
+    skopeo inspect --config "oci-archive:$folder/$1" > "$scratch/one"
+    skopeo inspect --config "docker-archive:$folder/$1" | diff "$scratch/one" -
+    grep '"Entrypoint":\["/usr/bin/fec"\]' <(tr -d ' \n' < "$scratch/one") > /dev/null
+    mkdir "$inside"
+    skopeo --insecure-policy copy --quiet "docker-archive:$folder/$1" "dir:$scratch/copied"
+    python3 - "$scratch/copied" "$inside" << 'EOF'
+import json, pathlib, sys, tarfile
+copied, inside = map(pathlib.Path, sys.argv[1:])
+for layer in json.loads((copied / "manifest.json").read_text())["layers"]:
+    with tarfile.open(copied / layer["digest"].removeprefix("sha256:")) as tar:
+        tar.extractall(inside, filter="fully_trusted")
+EOF
+    [ "$(stat -c %a "$inside/tmp")" = 1777 ]
+    # What whoever runs a container puts there.
+    mkdir -p "$inside/etc"
+    echo '127.0.0.1 localhost' > "$inside/etc/hosts"
+    round_trip "$inside" "$machine" /usr/bin/fec
+    if [ "$machine" = x86_64 ]; then
+        [ "$(grep -c 'BEGIN CERTIFICATE' "$inside/etc/ssl/certs/ca-certificates.crt")" -gt 100 ] || fail "$1: no certificates"
+    fi
+    rm -r "$inside" "$scratch/layout" "$scratch/copied"
+    note "$1: read in two ways, unpacked and run"
+}
+
+crate() {
+    local name=${1%.crate} file
+    tar -xzf "$folder/$1" -C "$scratch"
+    for file in README.md LICENSE LICENSE-MIT LICENSE-APACHE Cargo.lock; do
+        [ -f "$scratch/$name/$file" ] && [ ! -L "$scratch/$name/$file" ] || fail "$1: no $file"
+    done
+    ! grep -E '^path = "\.\.|^publish = false' "$scratch/$name/Cargo.toml" || fail "$1: leads out of its package, or nowhere"
+    note "$1: has its licences and leads nowhere else"
+}
+
+wheel() {
+    local site=$scratch/essential/usr/lib/python3/dist-packages
+    essential
+    mkdir -p "$site"
+    python3 -m pip install -q --no-index --no-deps --target "$site" "$folder/$1"
+    enter "$scratch/essential" native /usr/bin/python3 -c '
+import fecshards, os
+os.makedirs("/trial", exist_ok=True)
+data = os.urandom(1_000_003)
+open("/trial/file", "wb").write(data)
+root = fecshards.encode_file("/trial/file", "/trial/shards", k=10, m=4, form="shards")
+for path in sorted(os.listdir("/trial/shards"))[:4]: os.remove("/trial/shards/" + path)
+assert fecshards.verify_file("/trial/shards", root=root).may_still_lose == 0
+fecshards.decode_file("/trial/shards", "/trial/back", root=root)
+assert open("/trial/back", "rb").read() == data
+code = fecshards.Code(10, 4)
+assert code.decode(dict(list(enumerate(code.encode(data)))[4:]), len(data)) == data
+'
+    rm -r "$scratch/essential/trial"
+    note "$1: imported and run"
+}
+
+cd "$folder"
+sha256sum --quiet -c SHA256SUMS
+find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | LC_ALL=C sort > "$scratch/there"
+cut -c 67- SHA256SUMS | LC_ALL=C sort | diff - "$scratch/there" || fail "SHA256SUMS is of other files than are there"
+cd "$root"
+note "SHA256SUMS: $(wc -l < "$scratch/there") packages are what it says"
+
+# The same for all, and no power of two.
+seq 10000000 10500000 > "$scratch/payload"
+while read -r package; do
+    case $package in
+    *.tar.gz) tarball "$package" ;;
+    *.deb) debian "$package" ;;
+    *-image-*.tar) image "$package" ;;
+    *.crate) crate "$package" ;;
+    *.whl) wheel "$package" ;;
+    *) fail "$package: what is it?" ;;
+    esac
+done < "$scratch/there"
+echo "test-packages: passed, $passed things in all"
