@@ -125,9 +125,9 @@ impl<'a> Decoding<'a> {
         if let Some(range) = self.args.range {
             return self.range(range, (input, &clue), path, early, &context);
         }
-        let archive = self
-            .open(input, &context)
-            .map_err(|e| sidecar::meant(self.explain(&clue, e), &self.args.inputs, "repair"))?;
+        let archive = self.open(input, &context).map_err(|e| {
+            sidecar::meant(self.explain(&clue, e), &self.args.inputs, "repair", self.proofs())
+        })?;
         check_not_piped_shard(path, &archive)?;
         self.settings.given.check(mode_of(archive.form()))?;
         let opener = self.opener(&archive)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
     let clue = Clue::of((&input, named), Beginning::Other, "repair", proofs);
-    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), named, "repair"))?;
+    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), named, "repair", proofs))?;
     settings.given.check(mode_of(archive.form()))?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };

@@ -207,8 +207,9 @@ struct One<'a> {
 
 impl One<'_> {
     fn run(&self) -> std::result::Result<Exit, Unopened> {
+        let proofs = Proofs::of_verify(self.args, self.settings);
         let archive = self.open().map_err(|unopened| Unopened {
-            failure: sidecar::meant(unopened.failure, self.paths, "verify"),
+            failure: sidecar::meant(unopened.failure, self.paths, "verify", proofs),
             ..unopened
         })?;
         self.check(&archive).map_err(Unopened::other)

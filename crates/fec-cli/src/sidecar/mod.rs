@@ -10,11 +10,12 @@ pub(crate) mod verify;
 
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::inputs::NOT_ENCODED;
+use crate::proofs::Proofs;
 use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign;
 use crate::sign::args::Trusted;
-use crate::target::{is_dash, quoted};
+use crate::target::is_dash;
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
 use fecfile::names::show;
@@ -96,15 +97,15 @@ fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Resul
 }
 
 /// Names the sidecar that stands beside the named path, if there is one.
-pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str) -> Failure {
+pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str, proofs: Proofs<'_>) -> Failure {
     let [path] = paths else { return failure };
     let is_none_of_ours = failure.help.as_deref() == Some(NOT_ENCODED);
     let may_be = is_none_of_ours || matches!(failure.exit, Exit::Lost | Exit::Io);
     match beside(path) {
         Some(sidecar) if may_be && sidecar.is_file() => {
-            let (name, command_of) = (show(path), quoted(&sidecar));
+            let (name, command) = (show(path), proofs.command(command, &sidecar));
             let sidecar = show(&sidecar);
-            failure.help(format!("{name} is protected by {sidecar}: name that\n  fec {command} {command_of}"))
+            failure.help(format!("{name} is protected by {sidecar}: name that\n  {command}"))
         }
         _ => failure,
     }

@@ -49,8 +49,8 @@ pub(crate) fn run(path: &Path, args: &args::Verify, settings: &Settings) -> Resu
     Ok(looked.exit)
 }
 
-/// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root. `keys`
-/// open a sealed one.
+/// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root.
+/// `keys` open a sealed one.
 pub(crate) fn look(
     path: &Path,
     root: Option<Digest>,

@@ -221,6 +221,17 @@ fn advice_keeps_what_proves_and_opens() {
     follow(&arena, &said, 0);
     let said = arena.refuses(["verify", "p.shards", "d.fecp", "--root", &plain, "-i", "key"], 2);
     assert!(said.ends_with(&format!("fec verify d.fecp --root {plain}\n")), "{said}");
+    // The sidecar of a file that was named in its place.
+    let file = protect(&arena, &["p"]);
+    for command in ["verify", "repair", "decode"] {
+        let said = text(&arena.run([command, "p", "--root", &file]).stderr);
+        let of_sidecar = if command == "verify" { command } else { "repair" };
+        assert!(said.ends_with(&format!("fec {of_sidecar} p.fecp --root {file}\n")), "{said}");
+        follow(&arena, &said, 0);
+    }
+    let said = text(&arena.run(["verify", "s/x", "--root", &sealed, "-i", "key"]).stderr);
+    assert!(said.ends_with(&format!("fec verify s/x.fecp --root {sealed} -i key\n")), "{said}");
+    follow(&arena, &said, 0);
     // A list of roots.
     arena.write("roots", format!("{container}  q.fec\n").as_bytes());
     let said = arena.refuses(["verify", "roots"], 2);
