@@ -118,7 +118,7 @@ impl<'a> Decoding<'a> {
         if beginning == Beginning::Sealed && self.args.open.passphrase && !self.wants_proofs() {
             return self.told_stream();
         }
-        self.settings.given.only_for(&[SHARDS, CONTAINER])?;
+        self.settings.given.only_for(&[SHARDS, CONTAINER, PIPE])?;
         self.keys = self.args.open.keys()?;
         let early = self.early_target(input)?;
         let clue = Clue::of((input, &self.args.inputs), beginning, "decode", self.proofs());
