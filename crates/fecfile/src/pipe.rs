@@ -335,7 +335,13 @@ impl<'a> Receiver<'a> {
                 }
                 self.record(&header, &tree, proof, body)?;
             }
-            ScanEvent::Meta(frame) => self.meta(frame.meta_hash, frame.meta),
+            ScanEvent::Meta(frame) => {
+                // The seal of another chain may stand in no index.
+                if let Some(census) = &mut self.census {
+                    census.add_meta((*frame).clone(), at);
+                }
+                self.meta(frame.meta_hash, frame.meta);
+            }
             ScanEvent::BadMeta(meta_hash, error) => {
                 self.leftovers.reject(|| format!("offset {at}"), error);
                 if self.bad_metas.len() < MAX_BAD_METAS {

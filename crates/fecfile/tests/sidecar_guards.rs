@@ -177,7 +177,7 @@ fn a_file_that_changes_after_it_was_read_is_not_protected() {
             update(&place.job(None), (None, None), context).map(drop)
         });
         assert_eq!(place.beside(), ["d.fecp"]);
-        // What the update had written behind the end is of no account: the sidecar says what it said.
+        // Bytes that the update had written behind the end do not count: the sidecar says what it said.
         assert!(fs::read(&place.output).expect("the sidecar").starts_with(&sidecar));
         assert!(!place.states().contains(&State::Intact));
     }

@@ -7,7 +7,7 @@ use crate::cipher::Cipher;
 use crate::class::Class;
 use crate::context::Context;
 use crate::encode;
-use crate::error::{Error, Place};
+use crate::error::{Error, ErrorKind, Place};
 use crate::input::{Input, Object};
 use crate::io::folder::Folder;
 use crate::io::output::{ANYBODY, Policy};
@@ -201,6 +201,23 @@ fn a_pipe_waits_for_a_copy_of_the_seal() {
         let mut out = Vec::new();
         assert!(pipe::to_writer(pipe, &mut out, &Place::Output, &Context::default()).unwrap().is_whole());
         assert!(out == made.plain, "{last} copies are lost");
+    }
+}
+
+/// A pipe that carries two sealed payloads is ambiguous, wherever their seals stand.
+#[test]
+fn two_sealed_payloads_in_a_pipe_are_ambiguous() {
+    let [first, second] = [5_000, 3_000].map(|len| made((1, 1), len, Grouping::Auto));
+    let without_index = |made: &Made| made.container[..places(&made.container, &INDEX_MAGIC)[0]].to_vec();
+    for a in [first.container.clone(), without_index(&first)] {
+        for b in [second.container.clone(), without_index(&second)] {
+            let bytes = [&a[..], &b].concat();
+            let (place, beginning) = (Path::new("-"), Beginning::Other);
+            let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&first.keys) };
+            let error =
+                pipe::to_writer(pipe, &mut Vec::new(), &Place::Output, &Context::default()).unwrap_err();
+            assert!(matches!(&error.kind, ErrorKind::Ambiguous(roots) if roots.len() == 2), "{error}");
+        }
     }
 }
 

@@ -322,7 +322,7 @@ impl Census {
         }
     }
 
-    fn add_meta(&mut self, frame: MetaFrame, at: u64) {
+    pub(crate) fn add_meta(&mut self, frame: MetaFrame, at: u64) {
         self.leftovers.found_version_1();
         self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
         self.note_frame(&frame, at);

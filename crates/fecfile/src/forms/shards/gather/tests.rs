@@ -124,7 +124,7 @@ fn a_forged_length_of_a_lost_meta_costs_its_own_file() {
     }
 }
 
-/// What is left of a file that lost almost all of itself is damage, and no foreign file.
+/// The beginning of a header is the rest of a shard file: damage, and no foreign file.
 #[test]
 fn the_beginning_of_a_header_is_damage() {
     let (_, _, files) = made();
