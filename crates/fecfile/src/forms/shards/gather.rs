@@ -162,11 +162,13 @@ impl Gathered {
             })
         };
         let (head, tail) = (header_at(0), header_at(tail_at));
-        if let Some(error) = version_of_short(&file) {
+        let short = version_of_short(&file);
+        let is_cut = short.is_none() && is_cut_header(&file);
+        if let Some(error) = short {
             self.leftovers.reject(|| show(path), error);
         }
         if head.is_none() && tail.is_none() && is_read {
-            match is_cut_header(&file) {
+            match is_cut {
                 true => {
                     self.leftovers.reject(|| show(path), FormatError::Damaged("a header that is cut off"))
                 }
