@@ -21,32 +21,69 @@ pub(crate) struct Proofs<'a> {
     open: &'a Open,
     /// The folder of the files of a sidecar.
     base: Option<&'a Path>,
+    /// The options of a repair, which say what it writes.
+    repair: Option<&'a args::Repair>,
     settings: &'a Settings,
 }
 
 impl<'a> Proofs<'a> {
     pub(crate) fn of_decode(args: &'a args::Decode, settings: &'a Settings) -> Proofs<'a> {
-        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base: None, settings }
+        let (trusted, open) = (&args.trusted, &args.open);
+        Proofs { root: args.root, trusted, open, base: None, repair: None, settings }
     }
 
     pub(crate) fn of_verify(args: &'a args::Verify, settings: &'a Settings) -> Proofs<'a> {
-        let base = args.base.as_deref();
-        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base, settings }
+        let (trusted, open, base) = (&args.trusted, &args.open, args.base.as_deref());
+        Proofs { root: args.root, trusted, open, base, repair: None, settings }
     }
 
     pub(crate) fn of_repair(args: &'a args::Repair, settings: &'a Settings) -> Proofs<'a> {
-        let base = args.base.as_deref();
-        Proofs { root: args.root, trusted: &args.trusted, open: &args.open, base, settings }
+        let (trusted, open, base) = (&args.trusted, &args.open, args.base.as_deref());
+        Proofs { root: args.root, trusted, open, base, repair: Some(args), settings }
+    }
+
+    /// The same options with another root: that of a line of a list.
+    pub(crate) fn with_root(self, root: Option<Digest>) -> Proofs<'a> {
+        Proofs { root, ..self }
     }
 
     /// The command for a file, with the options that fit the file: the root if the file has it, and the keys if the
     /// file is sealed.
     pub(crate) fn command(&self, command: &str, path: &Path) -> String {
         let root = self.root.filter(|root| has_root(path, *root, self.settings));
-        let keys = if is_sealed(path, root, self.settings) { self.keys() } else { String::new() };
-        let root = root.map(|root| format!(" --root {}", hex(&root))).unwrap_or_default();
+        let is_sealed = is_sealed(path, root, self.settings);
+        let how = if command == "repair" { self.how("") } else { String::new() };
+        format!("fec {command}{how} {}{}", quoted(path), self.with_root(root).options(is_sealed))
+    }
+
+    /// The options for a file that has the root.
+    pub(crate) fn options(&self, is_sealed: bool) -> String {
+        let root = self.root.map(|root| format!(" --root {}", hex(&root))).unwrap_or_default();
         let base = self.base.map(|base| format!(" --base {}", quoted(base))).unwrap_or_default();
-        format!("fec {command} {}{root}{}{base}{keys}", quoted(path), self.signers())
+        let keys = if is_sealed { self.keys() } else { String::new() };
+        format!("{root}{}{base}{keys}", self.signers())
+    }
+
+    /// The options that say what a repair writes, and where, without one of them.
+    pub(crate) fn how(&self, without: &str) -> String {
+        let Some(args) = self.repair else { return String::new() };
+        let file = |option: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!(" {option} {}", quoted(path))).unwrap_or_default()
+        };
+        let flags = [("--revert", args.revert), ("--partial", args.partial), ("--dry-run", args.dry_run)];
+        let flags = flags.iter().filter(|(flag, is_given)| *is_given && *flag != without);
+        let flags: String = flags.map(|(flag, _)| format!(" {flag}")).collect();
+        flags + &file("--undo", &args.undo) + &file("-o", &args.output)
+    }
+
+    /// Tells whether keys are files, rather than a passphrase.
+    pub(crate) fn has_identity(&self) -> bool {
+        !self.open.identity.is_empty()
+    }
+
+    /// The file with the signature, if one was named.
+    pub(crate) fn signature(&self) -> Option<&'a Path> {
+        self.trusted.signature.as_deref()
     }
 
     /// The command for a list of roots.

@@ -2,6 +2,7 @@
 
 use crate::closed;
 use crate::failure::{Failure, Result, misuse};
+use crate::secrets::hides;
 use fecfile::error::Place;
 use fecfile::io::output::{Policy, is_same, is_shard_file, is_special, open_special};
 use fecfile::io::temporary::parent;
@@ -110,11 +111,40 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// A path, quoted for a shell.
+/// A path, quoted for a shell. A name that begins like an option gets its folder in front, and bytes that are not shown
+/// are escaped as shells other than the plainest read it.
 pub(crate) fn quoted(path: &Path) -> String {
-    let shown = show(path);
+    let (shown, bytes) = (show(path), path.as_os_str().as_bytes());
+    let front = if bytes.starts_with(b"-") && !is_dash(path) { "./" } else { "" };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', "'\\''")) }
+    if shown.chars().all(is_plain) {
+        format!("{front}{shown}")
+    } else if shown.as_bytes() == bytes || hides(&shown) {
+        format!("'{front}{}'", shown.replace('\'', "'\\''"))
+    } else {
+        format!("$'{front}{}'", escaped(bytes))
+    }
+}
+
+/// Bytes as they stand between `$'` and `'`.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let escape = |out: &mut String, bytes: &[u8]| {
+        bytes.iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let mut utf8 = [0; 4];
+            let utf8 = &*c.encode_utf8(&mut utf8);
+            match c {
+                '\'' | '\\' => out.extend(['\\', c]),
+                _ if show(utf8) == utf8 => out.push(c),
+                _ => escape(&mut out, utf8.as_bytes()),
+            }
+        }
+        escape(&mut out, chunk.invalid());
+    }
+    out
 }
 
 /// Tells whether a path stands for standard input or output.

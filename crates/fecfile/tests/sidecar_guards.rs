@@ -290,3 +290,30 @@ fn a_sidecar_that_grew_too_long_is_made_anew() {
     }
     assert!(matches!(anew, Some(Anew::Long | Anew::Weak(_))), "{anew:?}");
 }
+
+/// Files that lost zeros alone have no damaged block. They get their length back, whatever they are cut to.
+#[test]
+fn zeros_that_were_cut_off_come_back() {
+    let place = Place::new(&["noise"], 30_000);
+    let files = [("zeros", vec![0; 700]), ("sparse", [bytes(5, 3_000), vec![0; 20_000]].concat())];
+    for (name, content) in &files {
+        fs::write(place.path(name), content).expect("a file");
+    }
+    place.protect();
+    for (name, content) in &files {
+        for len in [content.len() as u64 - 1, 300, 0] {
+            if *name == "sparse" && len < 3_000 {
+                continue;
+            }
+            File::options()
+                .write(true)
+                .open(place.path(name))
+                .and_then(|file| file.set_len(len))
+                .expect("it is cut");
+            let mended = place.repair(&Mend { revert: true, ..mend() }).expect("it is mended");
+            assert!(mended.failed.is_empty() && mended.left.is_empty(), "{name} of {len} bytes");
+            assert!(&fs::read(place.path(name)).expect("a file") == content, "{name} of {len} bytes");
+            assert!(place.states().is_empty(), "{name} of {len} bytes");
+        }
+    }
+}

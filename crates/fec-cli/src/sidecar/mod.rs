@@ -1,6 +1,6 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
-mod again;
+mod advice;
 mod known;
 pub(crate) mod manifest;
 pub(crate) mod protect;

@@ -1,6 +1,6 @@
 //! `fec protect`: a sidecar for files that stay where they are.
 
-use super::again::protected_paths;
+use super::advice::protected_paths;
 use super::report::count;
 use super::{ENDING, beside, known};
 use crate::args;

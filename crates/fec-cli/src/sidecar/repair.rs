@@ -1,10 +1,10 @@
 //! `fec repair` of a sidecar and what it protects.
 
-use super::again::Again;
 use super::open;
 use super::report::{count, unproved, word};
 use crate::args;
 use crate::failure::{Exit, Failure, NOT_ALLOWED, Result, help};
+use crate::proofs::Proofs;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{is_dash, quoted};
@@ -37,10 +37,9 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         dry_run: args.dry_run,
         sync: settings.library.sync,
     };
-    let again =
-        Again { root: args.root, trusted: &args.trusted, base: args.base.as_deref(), open: &args.open };
-    let named = again.advice(&sidecar, &base).named;
-    let mended = repair(&sidecar, &base, &how, &context).map_err(|error| explain(error, &named))?;
+    let proofs = Proofs::of_repair(args, settings);
+    let named = quoted(path) + &proofs.options(sidecar.was_sealed());
+    let mended = repair(&sidecar, &base, &how, &context).map_err(|error| explain(error, &named, proofs))?;
     let report = Report::new((&sidecar, signed.as_ref(), named), &base, &mended, args, started);
     settings.report(&report, &report.describe(), false)?;
     if let Some(contradiction) = mended.contradiction {
@@ -62,13 +61,15 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
 }
 
 /// The failure of a repair, with advice that names the sidecar and its options.
-fn explain(error: Error, named: &str) -> Failure {
+fn explain(error: Error, named: &str, proofs: Proofs<'_>) -> Failure {
     let is_beyond =
         matches!(&error.kind, ErrorKind::Sidecar(cause) if matches!(**cause, SidecarError::BeyondRepair(_)));
     let failure = Failure::from(error);
     match is_beyond {
         true => failure.help(format!(
-            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  fec repair --partial {named}"
+            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  \
+             fec repair --partial{} {named}",
+            proofs.how("--partial")
         )),
         false => failure,
     }
@@ -100,9 +101,10 @@ struct Report {
     cause: Option<String>,
     #[serde(skip)]
     is_denied: bool,
-    /// The sidecar and options of a command in advice, and whether everything is mended that can be.
+    /// The sidecar and options of a command in advice, and whether everything is mended that can be. `None` if all was
+    /// written to another folder.
     #[serde(skip)]
-    again: (String, bool),
+    again: Option<(String, bool)>,
     /// Entries in `left` that may be rotten instead.
     unproved: u64,
     sidecar_mended: bool,
@@ -189,7 +191,7 @@ impl Report {
             left_out: mended.left_out.iter().map(out).collect(),
             cause: mended.cause.as_ref().map(ToString::to_string),
             is_denied: mended.is_denied,
-            again: (named, args.partial),
+            again: args.output.is_none().then_some((named, args.partial)),
             unproved: if mended.left.is_empty() { 0 } else { mended.found.unproved },
             sidecar_mended: mended.sidecar,
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
@@ -272,12 +274,13 @@ impl Report {
         }
         if !self.left.is_empty() {
             out.push_str(&unproved(self.unproved));
-            let (named, is_partial) = &self.again;
-            let partial = if *is_partial { "--partial " } else { "" };
-            out.push_str(&format!(
-                "what was edited or moved was left so; to make it what it was, and keep what that writes over:\n  \
-                 fec repair --revert --undo FILE {partial}{named}\n"
-            ));
+            if let Some((named, is_partial)) = &self.again {
+                let partial = if *is_partial { "--partial " } else { "" };
+                out.push_str(&format!(
+                    "what was edited or moved was left so; to make it what it was, and keep what that writes over:\n  \
+                     fec repair --revert --undo FILE {partial}{named}\n"
+                ));
+            }
         }
         if let Some((undo, base)) = &self.undo_with {
             out.push_str(&format!(

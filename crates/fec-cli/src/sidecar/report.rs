@@ -1,6 +1,6 @@
 //! Reports about protected files and their sidecar.
 
-use super::again::Advice;
+use super::advice::Advice;
 use crate::details::Details;
 use crate::failure::NOT_ALLOWED;
 use crate::settings::SCHEMA_VERSION;

@@ -1,10 +1,11 @@
 //! `fec verify` of a sidecar.
 
-use super::again::Again;
+use super::advice::Advice;
 use super::open;
 use super::report::Report;
 use crate::args;
 use crate::failure::{Exit, Failure, Result};
+use crate::proofs::Proofs;
 use crate::settings::Settings;
 use fec_core::digest::Digest;
 use fecfile::age::Keys;
@@ -86,8 +87,7 @@ pub(crate) fn look(
         _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
         _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
     };
-    let again = Again { root, trusted: &args.trusted, base: args.base.as_deref(), open: &args.open };
-    let advice = again.advice(&sidecar, &base);
+    let advice = Advice::new(Proofs::of_verify(args, settings).with_root(root), &sidecar, &base);
     let report =
         Report::new((&sidecar, signed.as_ref(), advice), &examined, scope, scrubbed.as_ref(), started);
     let was_damaged =

@@ -106,3 +106,75 @@ fn each_printed_command_works_where_it_is_printed() {
         verify(0);
     }
 }
+
+/// A protected path that is missing is named in no update, which would give up its protection; it is mended first.
+#[test]
+fn an_update_is_not_advised_without_what_is_missing() {
+    let arena = Arena::new();
+    let recipient = String::new();
+    for name in ["a/1", "a/2", "c"] {
+        arena.write(name, &payload(3, 9_000));
+    }
+    arena.expect(["protect", "a", "c", "-o", "s.fecp", "-q", "-r", "60%"], 0);
+    fs::remove_file(arena.path("c")).unwrap();
+    edit(&arena.path("a/1"), &[b"edited", &payload(3, 9_000)[6..]].concat());
+    let said = text(&arena.expect(["verify", "s.fecp"], 1).stdout);
+    assert!(said.contains("fec protect --update PATH -o s.fecp\n"), "{said}");
+    run_printed(&arena, &said, "what is damaged can be mended", &recipient, 1);
+    let said = text(&arena.expect(["verify", "s.fecp"], 1).stdout);
+    run_printed(&arena, &said, "to protect it as it is now", &recipient, 0);
+    let said = text(&arena.expect(["verify", "s.fecp"], 0).stdout);
+    assert!(said.contains("4 entries: all intact"), "{said}");
+}
+
+/// A repair into another folder, or one that only shows what it would do, is advised as such.
+#[test]
+fn advice_keeps_where_a_repair_writes() {
+    let arena = Arena::new();
+    arena.write("d/a", &payload(1, 20_000));
+    arena.expect(["protect", "d", "-q", "-r", "10%"], 0);
+    arena.write("d/a", &payload(2, 20_000));
+    for (options, kept) in [
+        (&["-o", "out"][..], "fec repair --partial -o out d.fecp"),
+        (&["-o", "out", "--dry-run"], "fec repair --partial --dry-run -o out d.fecp"),
+        (&["--revert"], "fec repair --partial --revert d.fecp"),
+    ] {
+        let said = text(&arena.expect([&["repair", "d.fecp"][..], options].concat(), 3).stderr);
+        assert!(said.contains(&format!("  {kept}\n")), "{said}");
+        arena.expect([&["repair", "d", "--partial"][..], options].concat(), 2);
+    }
+    let said = text(&arena.expect(["repair", "d", "-o", "out", "--dry-run"], 3).stderr);
+    assert!(said.contains("  fec repair --dry-run -o out d.fecp\n"), "{said}");
+}
+
+/// Names that look like options, and bytes that are not shown, come back from a shell as they are.
+#[test]
+fn printed_names_are_what_a_shell_makes_of_them() {
+    use std::os::unix::ffi::OsStrExt;
+    for name in
+        [&b"-d"[..], b"-d e", b"it's", b"n\xff", b"a\tb\x1b[31m", "\u{202e}x\\y'".as_bytes(), "é".as_bytes()]
+    {
+        let arena = Arena::new();
+        let folder = std::ffi::OsStr::from_bytes(name);
+        let file = arena.path(folder).join("a");
+        fs::create_dir(arena.path(folder)).unwrap();
+        fs::write(&file, payload(1, 9_000)).unwrap();
+        let mut protect = arena.fec(["protect", "-q", "--"]);
+        expect(&protect.arg(folder).output().unwrap(), 0);
+        edit(&file, &[b"edited", &payload(1, 9_000)[6..]].concat());
+        let mut verify = arena.fec(["verify", "--"]);
+        let mut sidecar = folder.to_owned();
+        sidecar.push(".fecp");
+        let said = text(&verify.arg(&sidecar).output().unwrap().stdout);
+        let line = said.lines().map(str::trim).find(|line| line.starts_with("fec protect --update"));
+        let line = line.unwrap_or_else(|| panic!("{said}")).strip_prefix("fec ").unwrap();
+        let fec = common::fec();
+        let words = [fec.get_program()].into_iter().chain(fec.get_args());
+        let words: Vec<String> = words.map(|word| word.to_str().unwrap().to_owned()).collect();
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", &format!("$FEC {line}")]).env("FEC", words.join(" ")).current_dir(&arena.work);
+        expect(&shell.output().unwrap(), 0);
+        let mut verify = arena.fec(["verify", "--"]);
+        expect(&verify.arg(&sidecar).output().unwrap(), 0);
+    }
+}

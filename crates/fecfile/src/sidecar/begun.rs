@@ -7,6 +7,7 @@
 use super::Sidecar;
 use super::actions::Action;
 use super::examine::{Cause, Examined};
+use super::hashing::Padded;
 use super::journal::{Journal, Lines, List, PieceDigest, Pieces, changed, piece_digest};
 use super::permissions::umask;
 use super::positions::{Blocks, Positions, Span};
@@ -20,7 +21,7 @@ use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Stat};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{self, ErrorKind as IoKind};
+use std::io::ErrorKind as IoKind;
 use std::ops::Range;
 
 /// A fingerprint of a file's stat, which any change alters.
@@ -227,27 +228,15 @@ fn pieces_of(file: &File, range: Range<u64>, piece: u64) -> impl Iterator<Item =
     let step = (TOGETHER / piece).max(1) * piece;
     range.clone().step_by(step as usize).flat_map(move |start| {
         let mut bytes = vec![0; (range.end - start).min(step) as usize];
-        let is_read = read_padded(file, start, &mut bytes).is_ok();
+        let is_read = Padded(file).read_exact_at(start, &mut bytes).is_ok();
         let pieces = (start..).step_by(piece as usize).zip(bytes.chunks_mut(piece as usize));
         let digests = pieces.map(|(offset, bytes)| {
             // A piece that cannot be read keeps no other from being read.
-            let is_read = is_read || read_padded(file, offset, bytes).is_ok();
+            let is_read = is_read || Padded(file).read_exact_at(offset, bytes).is_ok();
             (offset, is_read.then(|| piece_digest(bytes)))
         });
         digests.collect::<Vec<_>>()
     })
-}
-
-/// Reads bytes of a file. Bytes behind its end count as zeros, which they become when the file gets its length back.
-fn read_padded(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
-    match file.read_exact_at(offset, out) {
-        Err(e) if e.kind() == IoKind::UnexpectedEof => {
-            let len = file.size()?.saturating_sub(offset).min(out.len() as u64) as usize;
-            out[len..].fill(0);
-            file.read_exact_at(offset, &mut out[..len])
-        }
-        read => read,
-    }
 }
 
 /// Compares torn pieces with the computed bytes.

@@ -61,8 +61,27 @@ pub(super) fn is_whole(file: &File, of: &FileEntry, block: u64) -> io::Result<bo
     Ok(digest_of_file(file, of, block)? == of.blake3)
 }
 
+/// A file in which bytes behind the end are zeros, which they become when it gets its length back.
+pub(super) struct Padded<'a>(pub(super) &'a File);
+
+impl ReadAt for Padded<'_> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        Ok(match ReadAt::read_at(self.0, offset, out)? {
+            0 => {
+                out.fill(0);
+                out.len()
+            }
+            read => read,
+        })
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        ReadAt::size(self.0)
+    }
+}
+
 /// The BLAKE3 of a file of a known size.
-pub(super) fn digest_of_file(file: &File, of: &FileEntry, block: u64) -> io::Result<Digest> {
+pub(super) fn digest_of_file(file: &impl ReadAt, of: &FileEntry, block: u64) -> io::Result<Digest> {
     Ok(hash_file(file, of.size, block, |_, _| ())?.digest)
 }
 
@@ -76,7 +95,7 @@ pub(super) struct Hashed {
 
 /// Hashes a file of a known size. `each` gets the values of its whole blocks, with the number of the first.
 pub(super) fn hash_file(
-    file: &File,
+    file: &impl ReadAt,
     size: u64,
     block: u64,
     mut each: impl FnMut(u64, &[Digest]),

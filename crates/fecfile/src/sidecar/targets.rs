@@ -11,13 +11,12 @@ use super::Sidecar;
 use super::actions::{Action, Look, Owner};
 use super::bits::Bits;
 use super::findings::Cause;
-use super::hashing::digest_of_file;
+use super::hashing::{Padded, digest_of_file};
 use super::left_out::{Dressed, LeftOut, Part, is_of_name, unset};
 use super::permissions::umask;
 use super::positions::{PositionReader, Positions, Span};
 use super::rebuild::Sink;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::ReadAt;
 use crate::io::base::{self, Base, file_type};
 use crate::io::output::{if_any, set_mode};
 use crate::io::temporary::Temporary;
@@ -483,16 +482,12 @@ impl<'a> Targets<'a> {
         Ok(is_whole)
     }
 
-    /// Tells whether a file has all bytes of its entry, whatever stands behind them. A file that cannot be read again
-    /// has not.
+    /// Tells whether a file will have all bytes of its entry when it gets its length: what stands behind does not count,
+    /// and what is missing there is zeros. A file that cannot be read again has not.
     fn holds_all(&mut self, entry: usize, of: &FileEntry) -> Result<bool> {
         let block = self.sidecar.catalog.block.into();
         let file = self.file(entry as u32)?;
-        let digest = match file.size() {
-            Ok(size) if size < of.size => return Ok(false),
-            size => size.and_then(|_| digest_of_file(file, of, block)),
-        };
-        match digest {
+        match digest_of_file(&Padded(file), of, block) {
             Ok(digest) => Ok(digest == of.blake3),
             // The other entries do not wait for this one.
             Err(e) => {

@@ -1,26 +1,14 @@
-//! The options of a command line that the commands in its advice need again.
+//! Commands in advice about a sidecar: they name it with the options that prove and open it.
 
 use super::beside;
-use crate::seal::args::Open;
-use crate::sign::args::Trusted;
+use crate::proofs::Proofs;
 use crate::target::quoted;
-use fec_core::digest::Digest;
 use fecfile::io::base::Base;
 use fecfile::io::output::is_same;
-use fecfile::names::hex;
 use fecfile::sidecar::{Sidecar, signature_path};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-/// The options that prove and open a sidecar, and tell where its files lie. Without them a command in advice would
-/// believe what is not proved, look at nothing of a sealed sidecar, or write to another tree.
-pub(super) struct Again<'a> {
-    pub(super) root: Option<Digest>,
-    pub(super) trusted: &'a Trusted,
-    pub(super) base: Option<&'a Path>,
-    pub(super) open: &'a Open,
-}
 
 /// The parts of commands in advice about a sidecar.
 #[derive(Debug, Default)]
@@ -31,26 +19,15 @@ pub(super) struct Advice {
     pub(super) update: String,
 }
 
-impl Again<'_> {
-    fn options(&self) -> String {
-        let root = self.root.map(|root| format!(" --root {}", hex(&root)));
-        let signers = self.trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
-        let signature = self.trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
-        let base = self.base.map(|base| format!(" --base {}", quoted(base)));
-        let keys = self.open.identity.iter().map(|path| format!(" -i {}", quoted(path)));
-        let passphrase = self.open.passphrase.then(|| " --passphrase".to_owned());
-        let proof = root.into_iter().chain(signers).chain(signature);
-        proof.chain(base).chain(keys).chain(passphrase).collect()
-    }
-
-    pub(super) fn advice(&self, sidecar: &Sidecar, base: &Base) -> Advice {
+impl Advice {
+    pub(super) fn new(proofs: Proofs<'_>, sidecar: &Sidecar, base: &Base) -> Advice {
         let path = sidecar.path();
         let what = protected_paths(sidecar, base).unwrap_or_else(|| format!("PATH -o {}", quoted(path)));
         // A sealed sidecar is sealed anew for the recipients that are named, and a signature is made anew.
-        let recipients = if self.open.identity.is_empty() { "" } else { " --recipient KEY" };
-        let place = self.trusted.signature.clone().unwrap_or_else(|| signature_path(path));
+        let recipients = if proofs.has_identity() { " --recipient KEY" } else { "" };
+        let place = proofs.signature().map_or_else(|| signature_path(path), Path::to_path_buf);
         let sign = if place.symlink_metadata().is_ok() { " --sign KEYFILE" } else { "" };
-        let options = self.options();
+        let options = proofs.options(sidecar.was_sealed());
         Advice {
             named: quoted(path) + &options,
             update: format!("fec protect --update {what}{options}{recipients}{sign}"),
@@ -59,7 +36,7 @@ impl Again<'_> {
 }
 
 /// The paths that a sidecar protects, as an update names them, and the sidecar if it does not lie beside them. `None`
-/// if they are too many to name, or none is there.
+/// if they are too many to name, or one is not there: an update that does not name it would give up its protection.
 pub(super) fn protected_paths(sidecar: &Sidecar, base: &Base) -> Option<String> {
     /// Most paths of a command that somebody would type.
     const MOST: usize = 3;
@@ -74,7 +51,9 @@ pub(super) fn protected_paths(sidecar: &Sidecar, base: &Base) -> Option<String> 
             return None;
         }
     }
-    tops.retain(|top| base.stat(top).is_ok());
+    if tops.iter().any(|top| base.stat(top).is_err()) {
+        return None;
+    }
     let home = if base.path() == Path::new(".") { Path::new("") } else { base.path() };
     let paths: Vec<PathBuf> = tops.iter().map(|top| home.join(OsStr::from_bytes(top))).collect();
     let named: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
