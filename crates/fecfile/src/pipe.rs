@@ -13,6 +13,7 @@ use crate::choose::nothing_found;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
 use crate::forms::container::census::{Census, MAX_BAD_METAS, may_follow};
+use crate::forms::container::metas::Metas;
 use crate::forms::container::scan::{Piped, ScanEvent, Taken, scan};
 use crate::forms::encoded::{Load, Records};
 use crate::groups::Groups;
@@ -272,15 +273,13 @@ struct Receiver<'a> {
     /// All records and indexes; `None` when a root was asked for, since other encodings do not matter then.
     census: Option<Census>,
     /// Metas that came, up to [`MAX_METAS`].
-    metas: Vec<(Digest, Meta)>,
+    metas: Metas<Meta>,
     /// Hashes of invalid metas: no chain with such a meta is restored.
     bad_metas: HashSet<Digest>,
 }
 
 /// The most groups that are open at the same time.
 const MAX_OPEN: usize = 2;
-/// The most metas that are kept.
-const MAX_METAS: usize = 64;
 
 impl<'a> Receiver<'a> {
     fn new<R>(
@@ -313,7 +312,7 @@ impl<'a> Receiver<'a> {
             leftovers,
             position: 0,
             census: pipe.wanted.is_none().then(Census::default),
-            metas: Vec::new(),
+            metas: Metas::default(),
             bad_metas: HashSet::new(),
         }
     }
@@ -410,7 +409,7 @@ impl<'a> Receiver<'a> {
         let shape = id.geometry.shape();
         self.first.is_some()
             || !shape.is_sealed()
-            || self.metas.iter().any(|(meta_hash, _)| *meta_hash == id.before)
+            || self.metas.get(&id.before).is_some()
             || shape.hash.digest(b"") == id.before
     }
 
@@ -505,10 +504,8 @@ impl<'a> Receiver<'a> {
     fn find_opener(&self, first: &GroupId) -> Result<Option<Opener>> {
         let shape = first.geometry.shape();
         let none = Meta::default();
-        let meta = match self.metas.iter().find(|(meta_hash, _)| *meta_hash == first.before) {
-            Some((_, meta)) => Some(meta),
-            None => (shape.hash.digest(b"") == first.before).then_some(&none),
-        };
+        let is_empty = shape.hash.digest(b"") == first.before;
+        let meta = self.metas.get(&first.before).or(is_empty.then_some(&none));
         let opener = open::opener(shape.is_sealed(), meta, self.keys, SealedKind::Payload);
         let opener = opener.map_err(|e| Error::at("open", self.place, e))?;
         Ok(opener.map(|opener| opener.of(self.place.into())))
@@ -516,10 +513,11 @@ impl<'a> Receiver<'a> {
 
     fn meta(&mut self, meta_hash: Digest, meta: Meta) {
         self.leftovers.found_version_1();
-        let is_known = self.metas.iter().any(|(known, _)| *known == meta_hash);
-        if self.metas.len() < MAX_METAS && !is_known {
-            self.metas.push((meta_hash, meta));
-        }
+        let (first, open) = (&self.first, &self.open);
+        let firsts = first.iter().chain(open.iter().map(|group| &group.id));
+        self.metas.add(meta_hash, meta, |meta_hash| {
+            firsts.clone().any(|id| id.geometry.number() == 0 && id.before == *meta_hash)
+        });
     }
 
     fn index(&mut self, index: Index) {
@@ -527,13 +525,7 @@ impl<'a> Receiver<'a> {
         if self.wanted.is_some_and(|wanted| wanted != index.header.root) {
             return;
         }
-        let (meta_hash, meta) = (index.header.meta_hash, index.meta.clone());
-        if self.first.is_some_and(|first| first.before == meta_hash) {
-            // The copy that belongs to the chain is kept, even if the metas before it fill the list.
-            self.metas.insert(0, (meta_hash, meta));
-        } else {
-            self.meta(meta_hash, meta);
-        }
+        self.meta(index.header.meta_hash, index.meta.clone());
         if let Some(census) = &mut self.census {
             census.add_index(index);
         }
@@ -583,10 +575,10 @@ impl<'a> Receiver<'a> {
             .map_err(|e| Error::at("decode", self.place, ErrorKind::Format(e)))?;
         let sets = |g: GroupGeometry| u64::from(g.shape().sets);
         let is_empty = first.geometry.shape().hash.digest(b"") == first.before;
-        let meta = self.metas.into_iter().find(|(meta_hash, _)| *meta_hash == first.before);
+        let meta = self.metas.get(&first.before).cloned();
         Ok(Restored {
             root: Some(root),
-            meta: meta.map(|(_, meta)| meta).or(is_empty.then(Meta::default)),
+            meta: meta.or(is_empty.then(Meta::default)),
             is_sealed: first.geometry.shape().is_sealed(),
             payload_len: Some(geometry.payload_len()),
             opened: self.opened,

@@ -20,7 +20,7 @@ use crate::report::Verified;
 use crate::restore::Wish;
 use fec_core::block::Code;
 use fec_core::format::annex;
-use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, RECORD_MAGIC};
+use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, MetaFrame, RECORD_MAGIC};
 use fec_core::random::SplitMix64;
 use std::fs;
 use std::ops::Range;
@@ -218,6 +218,31 @@ fn two_sealed_payloads_in_a_pipe_are_ambiguous() {
                 pipe::to_writer(pipe, &mut Vec::new(), &Place::Output, &Context::default()).unwrap_err();
             assert!(matches!(&error.kind, ErrorKind::Ambiguous(roots) if roots.len() == 2), "{error}");
         }
+    }
+}
+
+/// Frames that somebody puts in front hide no copy of a seal behind them.
+#[test]
+fn false_frames_in_front_hide_no_seal() {
+    let false_one = || made((1, 0), 1, Grouping::Auto);
+    let made = made((1, 2), 5_000, Grouping::Auto);
+    let false_frames: Vec<u8> = (0..70)
+        .flat_map(|_| {
+            let mut other = false_one().container;
+            other.truncate(MetaFrame::frame_len(other.first_chunk().unwrap()));
+            other
+        })
+        .collect();
+    let cut = places(&made.container, &INDEX_MAGIC)[0];
+    for container in [&made.container[..], &made.container[..cut]] {
+        let bytes = [&false_frames[..], container].concat();
+        let verified = archive(&bytes).unwrap().verify(false, &Context::default()).unwrap();
+        assert_eq!(verified.is_restorable, Some(true));
+        let (place, beginning) = (Path::new("-"), Beginning::Other);
+        let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&made.keys) };
+        let mut out = Vec::new();
+        assert!(pipe::to_writer(pipe, &mut out, &Place::Output, &Context::default()).unwrap().is_whole());
+        assert!(out == made.plain);
     }
 }
 

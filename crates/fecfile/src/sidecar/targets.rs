@@ -482,8 +482,8 @@ impl<'a> Targets<'a> {
         Ok(is_whole)
     }
 
-    /// Tells whether a file will have all bytes of its entry when it gets its length: what stands behind does not count,
-    /// and what is missing there is zeros. A file that cannot be read again has not.
+    /// Tells whether a file will have all bytes of its entry when it gets its length: bytes behind it do not count, and
+    /// missing ones are zeros. A file that cannot be read again has not.
     fn holds_all(&mut self, entry: usize, of: &FileEntry) -> Result<bool> {
         let block = self.sidecar.catalog.block.into();
         let file = self.file(entry as u32)?;

@@ -6,6 +6,7 @@
 mod seal;
 
 use super::copies::{Copies, holds_seal};
+use super::metas::Metas;
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
 use crate::context::Meter;
@@ -39,8 +40,6 @@ const MAX_LAST_GROUPS: usize = 65_536;
 /// Most indexes kept without a wanted root, and the most bytes of their bodies together.
 const MAX_INDEXES: usize = 64;
 const MAX_INDEX_BYTES: u64 = 32 << 20;
-/// Most meta frames kept.
-const MAX_METAS: usize = 64;
 /// Most index headers whose places are kept.
 const MAX_PLACES: usize = 8;
 /// Most hashes kept of refused or invalid meta.
@@ -54,7 +53,9 @@ pub(crate) struct Census {
     by_root: HashMap<Digest, usize>,
     last_groups: usize,
     indexes: Vec<IndexedGroups>,
-    metas: Vec<MetaFrame>,
+    metas: Metas<MetaFrame>,
+    /// Hashes of metas that first groups name.
+    named_metas: HashSet<Digest>,
     /// Kind, hash and place of the first meta frame.
     first_meta: Option<([u8; 4], Digest, u64)>,
     /// Places of the first [`MAX_FRAMES`] meta frames.
@@ -288,6 +289,9 @@ impl Census {
             if self.last_groups > MAX_LAST_GROUPS {
                 return Err(Error::new("read", ErrorKind::TooManyEncodings(MAX_LAST_GROUPS)));
             }
+            if geometry.number() == 0 {
+                self.named_metas.insert(header.group.before);
+            }
             self.tallies.push(Tally::new(header.group, *tree));
         }
         let tally = &mut self.tallies[place];
@@ -326,9 +330,7 @@ impl Census {
         self.leftovers.found_version_1();
         self.first_meta.get_or_insert((frame.kind, frame.meta_hash, at));
         self.note_frame(&frame, at);
-        if self.metas.len() < MAX_METAS && self.metas.iter().all(|known| known.meta_hash != frame.meta_hash) {
-            self.metas.push(frame);
-        }
+        self.metas.add(frame.meta_hash, frame, |meta_hash| self.named_metas.contains(meta_hash));
     }
 
     pub(crate) fn add_bad_meta(&mut self, meta_hash: Digest) {
@@ -399,8 +401,7 @@ impl Census {
             return None;
         }
         let has_meta = first.number() == 0
-            && (self.metas.iter().any(|frame| frame.meta_hash == *before)
-                || first.shape().hash.digest(b"") == *before);
+            && (self.metas.get(before).is_some() || first.shape().hash.digest(b"") == *before);
         let is_seal_lost = first.shape().is_sealed() && !has_meta;
         let geometry =
             last.is_last().then(|| FileGeometry::of_chain(first.shape(), &last).expect("it follows them"));
@@ -551,7 +552,7 @@ impl Census {
             return Some(self.indexes[nth].index.header.meta_len);
         }
         let meta_hash = self.meta_hash(chain, links)?;
-        let frame = self.metas.iter().find(|frame| frame.meta_hash == meta_hash);
+        let frame = self.metas.get(&meta_hash);
         frame.map(|frame| frame.meta_len).or_else(|| self.meta(chain, links).map(|_| 0))
     }
 
@@ -572,7 +573,7 @@ impl Census {
         }
         let meta_hash = self.meta_hash(chain, links)?;
         let is_empty = self.present(chain, links).next()?.id.geometry.shape().hash.digest(b"") == meta_hash;
-        let found = self.metas.iter().find(|frame| frame.meta_hash == meta_hash).map(|frame| &frame.meta);
+        let found = self.metas.get(&meta_hash).map(|frame| &frame.meta);
         if is_empty { Some(&NO_META) } else { found }
     }
 

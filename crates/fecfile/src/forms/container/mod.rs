@@ -2,6 +2,7 @@
 
 pub(crate) mod census;
 mod copies;
+pub(crate) mod metas;
 pub(crate) mod placed;
 mod repair;
 pub(crate) mod scan;
