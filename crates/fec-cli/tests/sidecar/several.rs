@@ -170,7 +170,10 @@ fn repair_finds_a_sealed_sidecar_by_its_root() {
     let (arena, root) = sealed_shelf();
     let whole = arena.read("s/x.fecp");
     common::flip(&arena.path("s/x.fecp"), whole.len() / 2);
-    arena.expect(["repair", "s", "--root", &root], 0);
+    // Without the key its files cannot be looked at, and they are what a folder means.
+    let said = arena.refuses(["repair", "s", "--root", &root], 2);
+    assert!(said.contains("-i FILE"), "{said}");
+    follow(&arena, &said, 0);
     assert!(arena.read("s/x.fecp") == whole);
     let said = arena.refuses(["repair", "s", "--root", &root, "--revert"], 2);
     assert!(said.contains("-i FILE"), "{said}");
@@ -183,6 +186,50 @@ fn repair_finds_a_sealed_sidecar_by_its_root() {
     fs::copy(arena.path("s/x.fecp"), arena.path("p.shards/x.fecp")).unwrap();
     let said = arena.refuses(["repair", "p.shards"], 2);
     follow(&arena, &said, 0);
+}
+
+/// A sealed sidecar whose files are lost is not told as intact because its container is.
+#[test]
+fn repair_without_a_key_does_not_tell_files_as_intact() {
+    let (arena, _) = sealed_shelf();
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    arena.write("f/x", &payload(3, 5000));
+    arena.write("f/y", &payload(4, 5000));
+    let root = protect(&arena, &["f", "--recipient", key]);
+    fs::remove_file(arena.path("f/y")).unwrap();
+    arena.write("f/x", b"other bytes");
+    fs::create_dir(arena.path("away")).unwrap();
+    fs::copy(arena.path("f.fecp"), arena.path("away/f.fecp")).unwrap();
+    for (place, dry) in [("f", false), ("f", true), (".", false), ("away", false)] {
+        let args = [&["repair", place, "--root", &root][..], if dry { &["-n"] } else { &[] }].concat();
+        let said = arena.refuses(&args, 2);
+        assert!(said.contains("it is a sealed sidecar") && said.contains("-i FILE"), "{said}");
+        let output = follow(&arena, &said, 0);
+        let told = text(&output.stderr);
+        assert!(!told.contains("all is intact") && told.contains("were not looked at"), "{told}");
+        assert!(told.contains("with -i the files"), "{told}");
+    }
+    arena.expect(["repair", "f", "--root", &root, "-i", "key"], 3);
+    let report = json(&arena.expect(["repair", "f.fecp", "--json"], 0));
+    assert!(report["sealed_sidecar"] == true && report["files"].as_array().unwrap().is_empty());
+    arena.expect(["repair", "p.fec"], 0);
+}
+
+/// A copy deep in a folder would be repaired relative to its own place.
+#[test]
+fn repair_looks_for_a_sidecar_beside_the_folder_and_directly_in_it() {
+    let (arena, root) = shelf();
+    fs::create_dir(arena.path("d/backup")).unwrap();
+    fs::rename(arena.path("copy.fecp"), arena.path("d/backup/d.fecp")).unwrap();
+    fs::rename(arena.path("d.fecp"), arena.path("e/d.fecp")).unwrap();
+    common::flip(&arena.path("d/one"), 500);
+    let before = (seen(&arena.path("d")), seen(&arena.path("e")));
+    for place in ["d", "."] {
+        arena.expect(["repair", place, "--root", &root, "--partial"], 2);
+        arena.expect(["repair", place, "--root", &root], 3);
+    }
+    assert!((seen(&arena.path("d")), seen(&arena.path("e"))) == before);
 }
 
 /// A command in advice names the file that has the root, with the options that prove and open it.
