@@ -39,12 +39,46 @@ fn each_of_several_paths_has_the_root_that_was_asked_for() {
     assert!(line_of(&output, "e").contains("failed: "));
     let output = arena.expect(["verify", "d.fecp", "copy.fecp", "--root", &root], 0);
     assert!(text(&output.stdout).ends_with("2 sidecars: 2 intact\n"));
-    // A copy in the same folder is looked at too.
-    fs::copy(arena.path("d.fecp"), arena.path("d/inner.fecp")).unwrap();
-    let before = arena.read("d/inner.fecp");
-    let output = arena.run(["verify", "d", "--root", &root]);
-    assert!(line_of(&output, "d.fecp").contains("intact") && arena.read("d/inner.fecp") == before);
-    line_of(&output, "d/inner.fecp");
+}
+
+/// The names in a sidecar are relative to its place: a copy inside the folder finds no file.
+#[test]
+fn a_copy_of_a_sidecar_in_its_own_folder_tells_no_loss() {
+    let (arena, root) = shelf();
+    fs::create_dir(arena.path("d/backup")).unwrap();
+    for copy in ["d/d.fecp", "d/backup/copy"] {
+        fs::copy(arena.path("d.fecp"), arena.path(copy)).unwrap();
+        for line in [&["d"][..], &["d", "--root", &root], &["d", "d.fecp"], &["d", "e"]] {
+            let output = arena.expect([&["verify"], line].concat(), 0);
+            assert!(
+                !text(&output.stdout).contains(&format!("{copy}: ")),
+                "{line:?}: {}",
+                text(&output.stdout)
+            );
+        }
+        // A copy that is named is looked at, and so is one beside which no other stands.
+        let output = arena.expect(["verify", "d", copy], 3);
+        line_of(&output, copy);
+    }
+    arena.expect(["verify", ".", "--root", &root], 0);
+    // Another sidecar in the folder is no copy.
+    fs::copy(arena.path("e.fecp"), arena.path("d/e.fecp")).unwrap();
+    line_of(&arena.expect(["verify", "d"], 3), "d/e.fecp");
+    fs::remove_file(arena.path("d/e.fecp")).unwrap();
+    common::flip(&arena.path("d/one"), 500);
+    arena.expect(["verify", "d", "--root", &root], 1);
+    fs::remove_file(arena.path("d.fecp")).unwrap();
+    arena.expect(["verify", "d", "--root", &root], 3);
+    // The same for a sealed one.
+    let (arena, _) = sealed_shelf();
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    let root = protect(&arena, &["d", "-f", "--recipient", key]);
+    fs::copy(arena.path("d.fecp"), arena.path("d/d.fecp")).unwrap();
+    for line in [&["d", "-i", "key"][..], &["d", "--root", &root, "-i", "key"]] {
+        arena.expect([&["verify"], line].concat(), 0);
+    }
+    assert!(!text(&arena.expect(["verify", "d"], 1).stdout).contains("d/d.fecp: "));
 }
 
 /// A folder that has a sidecar of another root is no folder of shards.
