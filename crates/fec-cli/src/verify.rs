@@ -150,8 +150,16 @@ fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Resu
     Ok(())
 }
 
-/// Examines encodings: a single one in full, or several with a line each.
+/// Examines encodings: a single one in full, or several with a line each. So it is with a named folder that holds
+/// nothing: it may be a disk that is not mounted.
 fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
+    let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
+    if has_shards && many::has_bare(survey, &args.inputs) {
+        return match args.root {
+            Some(_) => many::one_of_root(survey, args, settings, started),
+            None => many::surveyed(survey, args, settings, started),
+        };
+    }
     if args.root.is_some() {
         let home = home_of_root(survey, args, settings)?;
         return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);

@@ -100,6 +100,36 @@ fn a_folder_that_holds_nothing_is_told() {
     let output = arena.expect(["verify", "p.fec", "empty", "d.fecp"], 3);
     assert!(line_of(&output, "empty").contains("failed: no shard or record"));
     arena.expect(["verify", "p.fec", "d", "e"], 0);
+    // Shard files are examined together.
+    let root = text(&arena.expect(["encode", "p", "-q"], 0).stdout).trim().to_owned();
+    for folder in ["empty", "e/inner"] {
+        arena.write("e/inner/ordinary", b"no shard");
+        for more in [&[][..], &["--root", &root], &["--need", "2"], &["--root", &root, "--deep"]] {
+            let output = arena.expect([&["verify", "p.shards", folder], more].concat(), 3);
+            assert!(line_of(&output, "p.shards").contains("intact: 100 of 100 shards"), "{more:?}");
+            assert!(line_of(&output, folder).contains("failed: no shard or record"), "{more:?}");
+        }
+        let report = json(&arena.expect(["verify", "p.shards", folder, "--json", "--root", &root], 3));
+        let codes = report["encodings"].as_array().unwrap().iter().map(|row| &row["exit_code"]);
+        assert_eq!(codes.collect::<Vec<_>>(), [0, 3]);
+        let said = text(&arena.expect(["verify", folder, "p.shards", "-q", "--root", &root], 3).stderr);
+        assert!(said.contains(&format!("{folder}: failed")) && said.lines().count() == 1, "{said}");
+        arena.expect(["verify", "p.shards", folder, "--root", &"ab".repeat(32)], 5);
+    }
+    // Shards of an encoding lie in several folders, with a stray one of another.
+    fs::create_dir(arena.path("more")).unwrap();
+    fs::rename(arena.path("p.shards/p.001.shard"), arena.path("more/p.001.shard")).unwrap();
+    arena.expect(["encode", "d/one", "-q"], 0);
+    fs::copy(arena.path("d/one.shards/one.000.shard"), arena.path("more/stray")).unwrap();
+    for more in [&[][..], &["--root", &root]] {
+        arena.expect([&["verify", "p.shards", "more"], more].concat(), 0);
+        let output = arena.expect([&["verify", "p.shards", "more", "empty"], more].concat(), 3);
+        assert!(
+            text(&output.stdout).ends_with("2 encodings: 1 intact, 1 failed\n"),
+            "{}",
+            text(&output.stdout)
+        );
+    }
 }
 
 /// A folder `s` that holds `x` and its sealed sidecar, beside a plain sidecar. Returns the root of the sealed one.
