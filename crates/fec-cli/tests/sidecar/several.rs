@@ -188,6 +188,9 @@ fn a_key_opens_each_of_several() {
     arena.expect(["verify", "sealed.fec", "s", "-i", "key"], 0);
     arena.expect(["verify", "sealed.fec", "s", "-i", "other"], 5);
     arena.expect(["verify", "s/x.fecp", "sealed.fec"], 1);
+    // Whatever is not sealed may have taken the place of what was.
+    let output = arena.expect(["verify", "sealed.fec", "p.fec", "-i", "key"], 5);
+    assert!(line_of(&output, "p.fec").contains("it is not sealed, although a key was given"));
 }
 
 /// The sidecar of a folder stands beside it, and is sealed.
