@@ -150,8 +150,8 @@ fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Resu
     Ok(())
 }
 
-/// Examines encodings: a single one in full, or several with a line each. So it is with a named folder that holds
-/// nothing: it may be a disk that is not mounted.
+/// Examines encodings: a single one in full, or several with a line each. Among several paths a folder that holds
+/// nothing has a line too: it may be a disk that is not mounted.
 fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
     let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
     if has_shards && many::has_bare(survey, &args.inputs) {
