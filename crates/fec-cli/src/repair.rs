@@ -11,15 +11,15 @@ use crate::sidecar;
 use crate::sign::SignedBy;
 use crate::stores;
 use crate::target::{is_dash, made_of_inputs, quoted};
+use fec_core::format::seal::SealedKind;
 use fecfile::Context;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
-use fecfile::sign::Signed;
-use fecfile::survey::survey;
+use fecfile::sidecar::Sidecar;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
@@ -29,13 +29,16 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     }
     settings.given.only_for(&[SHARDS, CONTAINER, SIDECAR])?;
     let found = of_root(args, settings)?;
-    let named = found.as_ref().map_or(&args.inputs[..], std::slice::from_ref);
-    if let Some(path) = sidecar::named(named, &args.open)? {
+    let path = match &found {
+        Some(path) => Some(path.as_path()),
+        None => sidecar::named(&args.inputs, &args.open)?,
+    };
+    if let Some(path) = path {
         settings.given.check(SIDECAR)?;
         return sidecar::repair::run(path, args, settings);
     }
     let only = settings.given.only_for(&[SHARDS, CONTAINER]);
-    only.map_err(|why| sidecar::refuse_options(named, "repair", why))?;
+    only.map_err(|why| sidecar::refuse_options(&args.inputs, "repair", why))?;
     let started = Instant::now();
     let needs_files =
         || Failure::usage("repair: a pipe cannot be repaired").help("name files, or a folder of them");
@@ -43,45 +46,59 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         return Err(needs_files());
     }
     let proofs = Proofs::of_repair(args, settings);
-    check_kinds(named, "repair", proofs)?;
+    check_kinds(&args.inputs, "repair", proofs)?;
     check_sidecars(args, proofs)?;
-    let Inputs::Objects(input) = inputs(named, "repair")? else { return Err(needs_files()) };
+    let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
-    let found = match sidecar::trust(named, &args.trusted)? {
+    let found = match sidecar::trust(&args.inputs, &args.trusted)? {
         None => Archive::open(&input, args.root, &context),
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
-    let clue = Clue::of((&input, named), Beginning::Other, "repair", proofs);
-    let archive = found.map_err(|error| sidecar::meant(clue.explain(error), named, "repair", proofs))?;
+    let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair", proofs);
+    let archive =
+        found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs))?;
     settings.given.check(mode_of(archive.form()))?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
     let repaired = archive.repair(how, &context)?;
-    let report = Report::new(&repaired, archive.signed(), started);
+    let report = Report::new(&repaired, &archive, started);
     settings.report(&report, &report.describe(), false)?;
     let exit = if args.dry_run && !repaired.files.is_empty() { Exit::Mendable } else { Exit::Done };
     settings.report_damage(exit, || format!("{}: {}", show(&args.inputs[0]), report.what()));
     Ok(exit)
 }
 
-/// The sidecar with the root that was asked for, in a named folder or beside it.
+/// The sidecar with the root that was asked for, beside a named folder or directly in it.
 fn of_root(args: &args::Repair, settings: &Settings) -> Result<Option<PathBuf>> {
-    let Some(root) = args.root.filter(|_| args.inputs.iter().any(|path| path.is_dir())) else {
-        return Ok(None);
-    };
-    // A path that is not there, or a folder that cannot be listed, has its own error later.
-    let Ok(survey) = survey(&args.inputs) else { return Ok(None) };
+    let Some(root) = args.root else { return Ok(None) };
+    // A folder that cannot be listed has its own error later.
+    let inside = args.inputs.iter().flat_map(|path| sidecars_in(path).unwrap_or_default());
     // The copy beside the files comes first: it needs no --base.
-    let mut sidecars = sidecar::beside_folders(&args.inputs).into_iter().chain(survey.sidecars);
-    match sidecars.find(|path| has_root(path, root, settings)) {
-        Some(path) if args.inputs.len() > 1 => {
-            let repair = Proofs::of_repair(args, settings).command("repair", &path);
-            Err(misuse("repair", &path, "it is a sidecar with this root, and is named by itself")
-                .help(format!("name nothing else:\n  {repair}")))
-        }
-        found => Ok(found),
+    let mut sidecars = sidecar::beside_folders(&args.inputs).into_iter().chain(inside);
+    let is_it = |path: &PathBuf| has_root(path, root, settings) && sidecar::is_one(path).unwrap_or(false);
+    let Some(path) = sidecars.find(is_it) else { return Ok(None) };
+    let repair = || Proofs::of_repair(args, settings).command("repair", &path);
+    if args.inputs.len() > 1 {
+        return Err(misuse("repair", &path, "it is a sidecar with this root, and is named by itself")
+            .help(format!("name nothing else:\n  {}", repair())));
     }
+    if !args.open.is_given() && Sidecar::is_sealed(&path)? {
+        let alone = format!("to mend the sidecar itself, and none of the files:\n  {}", repair());
+        return Err(sidecar::needs_key(&path, "repair", Some(&alone)));
+    }
+    Ok(Some(path))
+}
+
+/// The files with the name of a sidecar that are directly in a folder, in order. None if the path is no folder.
+fn sidecars_in(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut names = fecfile::io::list(path).map_err(|e| Failure::io("read", path, e))?;
+    names.sort();
+    let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == sidecar::ENDING);
+    Ok(names.into_iter().map(|name| path.join(name)).filter(is_named).filter(|path| path.is_file()).collect())
 }
 
 /// Refuses folders that hold sidecars beside shard files, unless a root tells which is meant: the sidecars would be
@@ -90,11 +107,9 @@ fn check_sidecars(args: &args::Repair, proofs: Proofs<'_>) -> Result<()> {
     if args.root.is_some() {
         return Ok(());
     }
-    for folder in args.inputs.iter().filter(|path| path.is_dir()) {
-        let names = fecfile::io::list(folder).map_err(|e| Failure::io("read", folder, e))?;
-        let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == sidecar::ENDING);
-        let mut files = names.into_iter().map(|name| folder.join(name)).filter(is_named);
-        if let Some(path) = files.find(|path| path.is_file() && sidecar::is_one(path).unwrap_or(false)) {
+    for folder in &args.inputs {
+        let mut files = sidecars_in(folder)?.into_iter();
+        if let Some(path) = files.find(|path| sidecar::is_one(path).unwrap_or(false)) {
             let beside = sidecar::beside_folders(std::slice::from_ref(folder)).pop();
             let path = beside.unwrap_or(path);
             let why = format!("a sidecar is here, {}, which is repaired by itself", quoted(&path));
@@ -119,6 +134,8 @@ struct Report {
     root: String,
     /// Who signed the root, if that was asked for.
     signed_by: Option<SignedBy>,
+    /// True if the container is that of a sealed sidecar, whose files were not looked at.
+    sealed_sidecar: bool,
     /// True if the files were written; otherwise they only would be.
     written: bool,
     files: Vec<String>,
@@ -127,13 +144,14 @@ struct Report {
 }
 
 impl Report {
-    fn new(repaired: &Repaired, signed: Option<&Signed>, started: Instant) -> Report {
+    fn new(repaired: &Repaired, archive: &Archive, started: Instant) -> Report {
         Report {
             schema_version: SCHEMA_VERSION,
             command: "repair",
             form: repaired.form.name(),
             root: hex(&repaired.root),
-            signed_by: signed.map(SignedBy::new),
+            signed_by: archive.signed().map(SignedBy::new),
+            sealed_sidecar: archive.sealed_kind() == Some(SealedKind::Sidecar),
             written: repaired.written,
             files: repaired.files.iter().map(show).collect(),
             of: repaired.of,
@@ -144,10 +162,14 @@ impl Report {
     /// The outcome in one line.
     fn what(&self) -> String {
         let what = match (self.form, self.of) {
+            ("container", _) if self.sealed_sidecar => "the sidecar itself".to_owned(),
             ("container", _) => "the container".to_owned(),
             (_, of) => format!("{} of {of} shard files", self.files.len()),
         };
         match (self.files.is_empty(), self.written) {
+            (true, _) if self.sealed_sidecar => {
+                "the sidecar itself is intact; its files were not looked at".to_owned()
+            }
             (true, _) => "all is intact: nothing to repair".to_owned(),
             (false, true) => format!("made anew: {what}"),
             (false, false) => format!("would be made anew: {what}"),
@@ -159,6 +181,9 @@ impl Report {
         self.files.iter().take(LINES).for_each(|file| out.push_str(&format!("  {file}\n")));
         if self.files.len() > LINES {
             out.push_str(&format!("  and {} more\n", self.files.len() - LINES));
+        }
+        if self.sealed_sidecar {
+            out.push_str("it is a sealed sidecar: with -i the files that it protects are mended too\n");
         }
         out.push_str(&format!("root {}\n", self.root));
         self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));

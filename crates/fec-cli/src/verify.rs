@@ -15,6 +15,7 @@ use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
 use crate::target::is_dash;
+use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     survey.sidecars.extend(sidecar::beside_folders(&args.inputs));
     survey.sidecars.sort();
     survey.sidecars.dedup();
+    survey.sidecars = without_copies(&survey.sidecars, args, settings);
     if survey.sidecars.is_empty() {
         check_not_for_sidecars(args, settings)?;
         return encodings(&survey, args, settings, started);
@@ -74,6 +76,30 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
         }
         _ => many::surveyed(&survey, args, settings, started),
     }
+}
+
+/// Leaves out copies of a sidecar in the folder that it stands beside, unless they are named: their names lead nowhere
+/// from there.
+fn without_copies(sidecars: &[PathBuf], args: &args::Verify, settings: &Settings) -> Vec<PathBuf> {
+    let is_copy = |path: &Path, of: &Path| {
+        sidecar::is_in_folder_of(path, of)
+            && args
+                .root
+                .or_else(|| root_of(of, settings))
+                .is_some_and(|root| has_root(of, root, settings) && has_root(path, root, settings))
+    };
+    let is_kept =
+        |path: &&PathBuf| args.inputs.contains(path) || !sidecars.iter().any(|of| is_copy(path, of));
+    sidecars.iter().filter(is_kept).cloned().collect()
+}
+
+/// The root of a sidecar, or of the container that it is sealed in, if there is one alone.
+fn root_of(path: &Path, settings: &Settings) -> Option<Digest> {
+    if let Ok(sidecar) = Sidecar::open(path, None, &settings.library) {
+        return Some(sidecar.root());
+    }
+    let context = Context { settings: settings.library, ..Context::default() };
+    Archive::open(&Input::of_paths(&[path.to_path_buf()]).ok()?, None, &context).ok()?.root()
 }
 
 /// Tells whether the files of a sidecar can be looked at: those of a sealed one need a key.
@@ -124,8 +150,16 @@ fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Resu
     Ok(())
 }
 
-/// Examines encodings: a single one in full, or several with a line each.
+/// Examines encodings: a single one in full, or several with a line each. Among several paths a folder that holds
+/// nothing has a line too: it may be a disk that is not mounted.
 fn encodings(survey: &Survey, args: &args::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
+    let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
+    if has_shards && many::has_bare(survey, &args.inputs) {
+        return match args.root {
+            Some(_) => many::one_of_root(survey, args, settings, started),
+            None => many::surveyed(survey, args, settings, started),
+        };
+    }
     if args.root.is_some() {
         let home = home_of_root(survey, args, settings)?;
         return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);

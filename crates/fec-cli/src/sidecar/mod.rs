@@ -47,11 +47,17 @@ pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a 
 pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> Failure {
     match paths {
         [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path).unwrap_or(false) => {
-            misuse(command, path, "it is a sealed sidecar, and what is asked for needs its key")
-                .help("give the file with your key: -i FILE, or --passphrase")
+            needs_key(path, command, None)
         }
         _ => why,
     }
+}
+
+/// The failure where a sealed sidecar has to be opened and no key is given. `more` is further advice.
+pub(crate) fn needs_key(path: &Path, command: &str, more: Option<&str>) -> Failure {
+    let key = "give the file with your key: -i FILE, or --passphrase";
+    misuse(command, path, "it is a sealed sidecar, and what is asked for needs its key")
+        .help(more.map_or(key.to_owned(), |more| format!("{key};\n{more}")))
 }
 
 /// The keys whose signatures count, if any were named. The signature of a sealed sidecar is a file beside it.
@@ -126,6 +132,11 @@ pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
 /// Tells whether a sidecar is the named path, lies in it, or stands beside it.
 pub(crate) fn is_of(sidecar: &Path, path: &Path) -> bool {
     sidecar.starts_with(path) || beside(path).is_some_and(|beside| beside == sidecar)
+}
+
+/// Tells whether a sidecar lies in the folder that another one stands beside, or in a folder of that.
+pub(crate) fn is_in_folder_of(sidecar: &Path, of: &Path) -> bool {
+    sidecar.ancestors().skip(1).any(|folder| beside(folder).is_some_and(|beside| beside == of))
 }
 
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.

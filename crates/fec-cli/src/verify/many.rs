@@ -5,7 +5,7 @@ use super::report::Asked;
 use super::table::{Row, State, markdown, summary};
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::fits::table::{LIST, SEVERAL, SIDECARS};
+use crate::fits::table::{LIST, SEVERAL, SHARDS, SIDECARS};
 use crate::inputs::{MOST_LISTED, open_list};
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sidecar;
@@ -58,7 +58,8 @@ pub(super) fn surveyed(
             .help("name the shard files and containers alone"));
     }
     let mut checks = Checks::new(args, settings)?;
-    if !survey.sidecars.is_empty() && checks.together(survey)? {
+    let are_more = !survey.sidecars.is_empty() || has_bare(survey, &args.inputs);
+    if are_more && checks.together(survey)? {
         // Shards of several encodings lie together, and all but one encoding are strays.
     } else {
         for place in &survey.encodings {
@@ -71,16 +72,42 @@ pub(super) fn surveyed(
     for path in &survey.sidecars {
         checks.sidecar(path, None)?;
     }
-    let is_bare = |path: &&PathBuf| path.is_dir() && !holds(survey, path);
-    for path in survey.unknown.iter().chain(args.inputs.iter().filter(is_bare)) {
+    for path in &survey.unknown {
         checks.add(Row::failed(show(path), &not_encoded()))?;
     }
+    checks.bare(survey)?;
+    checks.finish(started)
+}
+
+/// Examines the encoding with the root that was asked for, where a named folder holds nothing.
+pub(super) fn one_of_root(
+    survey: &Survey,
+    args: &args::Verify,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    settings.given.check(SHARDS)?;
+    let mut checks = Checks::new(args, settings)?;
+    let name =
+        args.inputs.iter().filter(|path| !is_bare(survey, path)).map(show).collect::<Vec<_>>().join(" ");
+    checks.check(&name, Input::of_paths(&args.inputs), args.root)?;
+    checks.bare(survey)?;
     checks.finish(started)
 }
 
 /// The failure for a named file or folder in which nothing was found.
 fn not_encoded() -> Failure {
     Failure::new(Exit::Lost, "no shard or record was found in it")
+}
+
+/// Tells whether a named path is a folder in which nothing was found.
+fn is_bare(survey: &Survey, path: &Path) -> bool {
+    path.is_dir() && !holds(survey, path)
+}
+
+/// Tells whether nothing was found in one of several named folders.
+pub(super) fn has_bare(survey: &Survey, paths: &[PathBuf]) -> bool {
+    paths.len() > 1 && paths.iter().any(|path| is_bare(survey, path))
 }
 
 /// Tells whether a named folder holds an encoding or a sidecar, or has a sidecar.
@@ -203,6 +230,16 @@ impl<'a> Checks<'a> {
     fn opened_sidecar(&self, path: &Path, root: Option<Digest>) -> Result<Row> {
         let looked = sidecar::verify::look(path, root, self.keys.as_ref(), self.args, self.settings)?;
         Ok(Row::of_sidecar(show(path), &looked))
+    }
+
+    /// Adds a row for each named folder in which nothing was found. A file that may not be read may hold something.
+    fn bare(&mut self, survey: &Survey) -> Result<()> {
+        for path in self.args.inputs.iter().filter(|path| is_bare(survey, path)) {
+            let denied = self.row("", Input::of_paths(std::slice::from_ref(path)), None).err();
+            let failure = denied.filter(|failure| failure.exit == Exit::Io).unwrap_or_else(not_encoded);
+            self.add(Row::failed(show(path), &failure))?;
+        }
+        Ok(())
     }
 
     fn check(&mut self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<()> {

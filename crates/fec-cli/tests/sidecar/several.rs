@@ -39,12 +39,46 @@ fn each_of_several_paths_has_the_root_that_was_asked_for() {
     assert!(line_of(&output, "e").contains("failed: "));
     let output = arena.expect(["verify", "d.fecp", "copy.fecp", "--root", &root], 0);
     assert!(text(&output.stdout).ends_with("2 sidecars: 2 intact\n"));
-    // A copy in the same folder is looked at too.
-    fs::copy(arena.path("d.fecp"), arena.path("d/inner.fecp")).unwrap();
-    let before = arena.read("d/inner.fecp");
-    let output = arena.run(["verify", "d", "--root", &root]);
-    assert!(line_of(&output, "d.fecp").contains("intact") && arena.read("d/inner.fecp") == before);
-    line_of(&output, "d/inner.fecp");
+}
+
+/// The names in a sidecar are relative to its place: a copy inside the folder finds no file.
+#[test]
+fn a_copy_of_a_sidecar_in_its_own_folder_tells_no_loss() {
+    let (arena, root) = shelf();
+    fs::create_dir(arena.path("d/backup")).unwrap();
+    for copy in ["d/d.fecp", "d/backup/copy"] {
+        fs::copy(arena.path("d.fecp"), arena.path(copy)).unwrap();
+        for line in [&["d"][..], &["d", "--root", &root], &["d", "d.fecp"], &["d", "e"]] {
+            let output = arena.expect([&["verify"], line].concat(), 0);
+            assert!(
+                !text(&output.stdout).contains(&format!("{copy}: ")),
+                "{line:?}: {}",
+                text(&output.stdout)
+            );
+        }
+        // A copy that is named is looked at, and so is one beside which no other stands.
+        let output = arena.expect(["verify", "d", copy], 3);
+        line_of(&output, copy);
+    }
+    arena.expect(["verify", ".", "--root", &root], 0);
+    // Another sidecar in the folder is no copy.
+    fs::copy(arena.path("e.fecp"), arena.path("d/e.fecp")).unwrap();
+    line_of(&arena.expect(["verify", "d"], 3), "d/e.fecp");
+    fs::remove_file(arena.path("d/e.fecp")).unwrap();
+    common::flip(&arena.path("d/one"), 500);
+    arena.expect(["verify", "d", "--root", &root], 1);
+    fs::remove_file(arena.path("d.fecp")).unwrap();
+    arena.expect(["verify", "d", "--root", &root], 3);
+    // The same for a sealed one.
+    let (arena, _) = sealed_shelf();
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    let root = protect(&arena, &["d", "-f", "--recipient", key]);
+    fs::copy(arena.path("d.fecp"), arena.path("d/d.fecp")).unwrap();
+    for line in [&["d", "-i", "key"][..], &["d", "--root", &root, "-i", "key"]] {
+        arena.expect([&["verify"], line].concat(), 0);
+    }
+    assert!(!text(&arena.expect(["verify", "d"], 1).stdout).contains("d/d.fecp: "));
 }
 
 /// A folder that has a sidecar of another root is no folder of shards.
@@ -66,6 +100,36 @@ fn a_folder_that_holds_nothing_is_told() {
     let output = arena.expect(["verify", "p.fec", "empty", "d.fecp"], 3);
     assert!(line_of(&output, "empty").contains("failed: no shard or record"));
     arena.expect(["verify", "p.fec", "d", "e"], 0);
+    // Shard files are examined together.
+    let root = text(&arena.expect(["encode", "p", "-q"], 0).stdout).trim().to_owned();
+    for folder in ["empty", "e/inner"] {
+        arena.write("e/inner/ordinary", b"no shard");
+        for more in [&[][..], &["--root", &root], &["--need", "2"], &["--root", &root, "--deep"]] {
+            let output = arena.expect([&["verify", "p.shards", folder], more].concat(), 3);
+            assert!(line_of(&output, "p.shards").contains("intact: 100 of 100 shards"), "{more:?}");
+            assert!(line_of(&output, folder).contains("failed: no shard or record"), "{more:?}");
+        }
+        let report = json(&arena.expect(["verify", "p.shards", folder, "--json", "--root", &root], 3));
+        let codes = report["encodings"].as_array().unwrap().iter().map(|row| &row["exit_code"]);
+        assert_eq!(codes.collect::<Vec<_>>(), [0, 3]);
+        let said = text(&arena.expect(["verify", folder, "p.shards", "-q", "--root", &root], 3).stderr);
+        assert!(said.contains(&format!("{folder}: failed")) && said.lines().count() == 1, "{said}");
+        arena.expect(["verify", "p.shards", folder, "--root", &"ab".repeat(32)], 5);
+    }
+    // Shards of an encoding lie in several folders, with a stray one of another.
+    fs::create_dir(arena.path("more")).unwrap();
+    fs::rename(arena.path("p.shards/p.001.shard"), arena.path("more/p.001.shard")).unwrap();
+    arena.expect(["encode", "d/one", "-q"], 0);
+    fs::copy(arena.path("d/one.shards/one.000.shard"), arena.path("more/stray")).unwrap();
+    for more in [&[][..], &["--root", &root]] {
+        arena.expect([&["verify", "p.shards", "more"], more].concat(), 0);
+        let output = arena.expect([&["verify", "p.shards", "more", "empty"], more].concat(), 3);
+        assert!(
+            text(&output.stdout).ends_with("2 encodings: 1 intact, 1 failed\n"),
+            "{}",
+            text(&output.stdout)
+        );
+    }
 }
 
 /// A folder `s` that holds `x` and its sealed sidecar, beside a plain sidecar. Returns the root of the sealed one.
@@ -124,6 +188,9 @@ fn a_key_opens_each_of_several() {
     arena.expect(["verify", "sealed.fec", "s", "-i", "key"], 0);
     arena.expect(["verify", "sealed.fec", "s", "-i", "other"], 5);
     arena.expect(["verify", "s/x.fecp", "sealed.fec"], 1);
+    // Whatever is not sealed may have taken the place of what was.
+    let output = arena.expect(["verify", "sealed.fec", "p.fec", "-i", "key"], 5);
+    assert!(line_of(&output, "p.fec").contains("it is not sealed, although a key was given"));
 }
 
 /// The sidecar of a folder stands beside it, and is sealed.
@@ -170,7 +237,10 @@ fn repair_finds_a_sealed_sidecar_by_its_root() {
     let (arena, root) = sealed_shelf();
     let whole = arena.read("s/x.fecp");
     common::flip(&arena.path("s/x.fecp"), whole.len() / 2);
-    arena.expect(["repair", "s", "--root", &root], 0);
+    // Without the key its files cannot be looked at, and they are what a folder means.
+    let said = arena.refuses(["repair", "s", "--root", &root], 2);
+    assert!(said.contains("-i FILE"), "{said}");
+    follow(&arena, &said, 0);
     assert!(arena.read("s/x.fecp") == whole);
     let said = arena.refuses(["repair", "s", "--root", &root, "--revert"], 2);
     assert!(said.contains("-i FILE"), "{said}");
@@ -183,6 +253,50 @@ fn repair_finds_a_sealed_sidecar_by_its_root() {
     fs::copy(arena.path("s/x.fecp"), arena.path("p.shards/x.fecp")).unwrap();
     let said = arena.refuses(["repair", "p.shards"], 2);
     follow(&arena, &said, 0);
+}
+
+/// A sealed sidecar whose files are lost is not told as intact because its container is.
+#[test]
+fn repair_without_a_key_does_not_tell_files_as_intact() {
+    let (arena, _) = sealed_shelf();
+    let key = text(&arena.read("key"));
+    let key = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();
+    arena.write("f/x", &payload(3, 5000));
+    arena.write("f/y", &payload(4, 5000));
+    let root = protect(&arena, &["f", "--recipient", key]);
+    fs::remove_file(arena.path("f/y")).unwrap();
+    arena.write("f/x", b"other bytes");
+    fs::create_dir(arena.path("away")).unwrap();
+    fs::copy(arena.path("f.fecp"), arena.path("away/f.fecp")).unwrap();
+    for (place, dry) in [("f", false), ("f", true), (".", false), ("away", false)] {
+        let args = [&["repair", place, "--root", &root][..], if dry { &["-n"] } else { &[] }].concat();
+        let said = arena.refuses(&args, 2);
+        assert!(said.contains("it is a sealed sidecar") && said.contains("-i FILE"), "{said}");
+        let output = follow(&arena, &said, 0);
+        let told = text(&output.stderr);
+        assert!(!told.contains("all is intact") && told.contains("were not looked at"), "{told}");
+        assert!(told.contains("with -i the files"), "{told}");
+    }
+    arena.expect(["repair", "f", "--root", &root, "-i", "key"], 3);
+    let report = json(&arena.expect(["repair", "f.fecp", "--json"], 0));
+    assert!(report["sealed_sidecar"] == true && report["files"].as_array().unwrap().is_empty());
+    arena.expect(["repair", "p.fec"], 0);
+}
+
+/// A copy deep in a folder would be repaired relative to its own place.
+#[test]
+fn repair_looks_for_a_sidecar_beside_the_folder_and_directly_in_it() {
+    let (arena, root) = shelf();
+    fs::create_dir(arena.path("d/backup")).unwrap();
+    fs::rename(arena.path("copy.fecp"), arena.path("d/backup/d.fecp")).unwrap();
+    fs::rename(arena.path("d.fecp"), arena.path("e/d.fecp")).unwrap();
+    common::flip(&arena.path("d/one"), 500);
+    let before = (seen(&arena.path("d")), seen(&arena.path("e")));
+    for place in ["d", "."] {
+        arena.expect(["repair", place, "--root", &root, "--partial"], 2);
+        arena.expect(["repair", place, "--root", &root], 3);
+    }
+    assert!((seen(&arena.path("d")), seen(&arena.path("e"))) == before);
 }
 
 /// A command in advice names the file that has the root, with the options that prove and open it.
