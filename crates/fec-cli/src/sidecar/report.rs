@@ -299,13 +299,17 @@ impl Report {
             ));
             return;
         }
-        if examined.entries.len() as u64 > by_users + denied as u64 || !examined.sidecar_is_intact() {
+        let is_damaged =
+            examined.entries.len() as u64 > by_users + denied as u64 || !examined.sidecar_is_intact();
+        if is_damaged {
             out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
         }
         out.push_str(&unproved(self.unproved));
         if by_users > 0 {
+            // An update of what is missing gives up its protection.
+            let when = if is_damaged { "when the rest is mended, " } else { "" };
             out.push_str(&format!(
-                "what was edited or moved stays so; to protect it as it is now:\n  {update}\n\
+                "what was edited or moved stays so; {when}to protect it as it is now:\n  {update}\n\
                  to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {sidecar}\n"
             ));
         }

@@ -233,10 +233,16 @@ impl<'a> Checks<'a> {
     }
 
     /// Adds a row for each named folder in which nothing was found. A file that may not be read may hold something.
+    /// Beside shard files no payload is lost by that: the row of their encoding tells whether they suffice.
     fn bare(&mut self, survey: &Survey) -> Result<()> {
         for path in self.args.inputs.iter().filter(|path| is_bare(survey, path)) {
             let denied = self.row("", Input::of_paths(std::slice::from_ref(path)), None).err();
-            let failure = denied.filter(|failure| failure.exit == Exit::Io).unwrap_or_else(not_encoded);
+            let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
+            let nothing = || match has_shards {
+                true => Failure::new(Exit::Mendable, "no shard was found in it"),
+                false => not_encoded(),
+            };
+            let failure = denied.filter(|failure| failure.exit == Exit::Io).unwrap_or_else(nothing);
             self.add(Row::failed(show(path), &failure))?;
         }
         Ok(())
