@@ -2,7 +2,7 @@
 
 use super::error::StoresError;
 use super::fetch::Fetch;
-use super::find;
+use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
 use super::target::Target;
@@ -27,6 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+/// Tells that the meta is lost.
+const META_LOST: &str = "the recorded name, and what else was recorded, is lost: no copy of the meta is left";
+
 /// A payload whose shards stand in stores.
 pub struct Stored<'a> {
     pub(super) places: &'a Places,
@@ -34,6 +37,8 @@ pub struct Stored<'a> {
     pub(super) manifest: Manifest,
     /// There is no manifest: the root is the only segment's.
     pub(super) is_bare: bool,
+    /// No copy of the segment's meta was found.
+    pub(super) is_meta_lost: bool,
     /// Places that have the manifest; all of them only if that was asked.
     pub(super) has_manifest: Vec<usize>,
     /// Domain of each place: as the user named it, or else as the manifest records it.
@@ -56,21 +61,8 @@ pub struct StoredRestored {
     pub fetched_bytes: u64,
     /// Shards that came from each place; for a part of the payload, records of shards.
     pub came: BTreeMap<usize, u64>,
-    /// Failures that did no harm.
+    /// Failures that did no harm, and the loss of the meta.
     pub trouble: Vec<String>,
-}
-
-impl StoredRestored {
-    /// A result of this many payload bytes, with nothing fetched yet.
-    pub(super) fn new(payload_bytes: u64) -> StoredRestored {
-        StoredRestored {
-            payload_bytes,
-            segments: 0,
-            fetched_bytes: 0,
-            came: BTreeMap::new(),
-            trouble: Vec::new(),
-        }
-    }
 }
 
 impl<'a> Stored<'a> {
@@ -91,7 +83,7 @@ impl<'a> Stored<'a> {
         if places.is_empty() {
             return Err(Error::new("read", StoresError::NoPlace));
         }
-        let found = find::manifest(places, &root, all)?;
+        let found = manifest::find(places, &root, all)?;
         let domain = |target: &Target| {
             let name = target.name();
             let mut recorded = found.manifest.targets.iter().filter(|recorded| recorded.url == name);
@@ -106,10 +98,27 @@ impl<'a> Stored<'a> {
             root,
             manifest: found.manifest,
             is_bare: found.is_bare,
+            is_meta_lost: found.is_meta_lost,
             has_manifest: found.places,
             usual: found.time,
             spool,
         })
+    }
+
+    /// A result of this many payload bytes, with nothing fetched yet.
+    pub(super) fn nothing_yet(&self, payload_bytes: u64) -> StoredRestored {
+        StoredRestored {
+            payload_bytes,
+            segments: 0,
+            fetched_bytes: 0,
+            came: BTreeMap::new(),
+            trouble: self.lost_meta().collect(),
+        }
+    }
+
+    /// A line for the user if every copy of the meta is lost.
+    pub(super) fn lost_meta(&self) -> impl Iterator<Item = String> {
+        self.is_meta_lost.then(|| META_LOST.to_owned()).into_iter()
     }
 
     /// The manifest.
@@ -232,7 +241,7 @@ impl<'a> Stored<'a> {
         let k = self.manifest.code.k();
         let meter = context.meter("fetch", None);
         let mut came: BTreeMap<usize, u64> = BTreeMap::new();
-        let mut trouble = Vec::new();
+        let mut trouble: Vec<String> = self.lost_meta().collect();
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
             let meter: &dyn Meter = meter.as_ref();

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const HOW: How = How { places: 5, code: (10, 4), len: 200_000, segment: 120_000, set_size: None };
 
 /// Writes another length of the meta into both headers. Anybody can compute their checksums.
-fn forge(file: &mut [u8], meta_len: u32) {
+pub(crate) fn forge(file: &mut [u8], meta_len: u32) {
     let header = ShardHeader::parse(file.first_chunk().expect("a header")).expect("a header");
     let forged = ShardHeader { encoding: Encoding { meta_len, ..header.encoding }, ..header }.to_bytes();
     let tail = file.len() - HEADER_LEN;
@@ -28,7 +28,7 @@ fn forge(file: &mut [u8], meta_len: u32) {
     file[tail..].copy_from_slice(&forged);
 }
 
-fn key(root: &Digest, index: usize) -> String {
+pub(crate) fn key(root: &Digest, index: usize) -> String {
     format!("{}/{index:03}.shard", fecfile::names::hex(root))
 }
 
