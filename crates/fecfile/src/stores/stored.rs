@@ -5,6 +5,7 @@ use super::fetch::Fetch;
 use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
+use super::room::Room;
 use super::target::Target;
 use crate::age::Keys;
 use crate::archive::Archive;
@@ -15,7 +16,7 @@ use crate::io::output::{FileOut, Policy, check_room};
 use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::range::{PayloadRange, Wanted};
-use crate::report::{Restored, ShardState};
+use crate::report::{Restored, ShardReport};
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed, opener};
 use crate::threads::no_thread;
 use fec_core::digest::Digest;
@@ -312,11 +313,12 @@ impl<'a> Stored<'a> {
                         if work(&archive)? {
                             return Ok(());
                         }
-                        let damaged = archive.examine(&context).shards;
-                        is_damaged = damaged.iter().any(|shard| shard.state == ShardState::Damaged);
-                        for shard in damaged.iter().filter(|shard| shard.state != ShardState::Intact) {
-                            fetch.is_damaged(shard.index);
-                        }
+                        let shards = archive.examine(&context).shards;
+                        let came: Vec<u32> = fetch.came.keys().copied().collect();
+                        let damaged: Vec<u32> =
+                            came.into_iter().filter(|index| !is_own_intact(&shards, *index)).collect();
+                        is_damaged = !damaged.is_empty();
+                        damaged.into_iter().for_each(|index| fetch.is_damaged(index));
                     }
                     // All of them are damaged.
                     Err(Error { kind: ErrorKind::NothingFound(_), .. }) => fetch.are_damaged(),
@@ -343,6 +345,17 @@ impl<'a> Stored<'a> {
         };
         Error::new("decode", few)
     }
+}
+
+/// Tells whether the file of the object with this index is intact. Other files may claim the index too, and say nothing
+/// about this one. A file that is another shard of the encoding counts as damaged.
+pub(super) fn is_own_intact(shards: &[ShardReport], index: u32) -> bool {
+    let own = Room::shard_name(index);
+    let report = shards.iter().find(|shard| shard.index == index);
+    report.is_some_and(|shard| {
+        shard.files.iter().any(|file| file.ends_with(&own))
+            && !shard.damage.iter().any(|damage| damage.file.ends_with(&own))
+    })
 }
 
 /// The error of an operation that a store's error ended.

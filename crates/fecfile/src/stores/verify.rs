@@ -8,14 +8,13 @@ use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::is_ours;
 use super::room::Room;
-use super::stored::{Stored, failure};
+use super::stored::{Stored, failure, is_own_intact};
 use super::transfer::{Active, Source, transfer};
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::names::show;
-use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file::{Encoding, ShardHeader};
@@ -312,16 +311,9 @@ impl<'a> Stored<'a> {
                 Err(Error { kind: ErrorKind::NothingFound(_), .. }) => Vec::new(),
                 Err(error) => return Err(error),
             };
-            let is_intact = |index: u32| {
-                let own = format!("{index:03}.shard");
-                states.iter().any(|shard| {
-                    // Another shard of the encoding under this key counts as damaged.
-                    shard.index == index
-                        && shard.state == ShardState::Intact
-                        && shard.files.iter().any(|file| file.ends_with(&own))
-                })
-            };
-            checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
+            checked.extend(
+                there.into_iter().map(|candidate| (candidate, is_own_intact(&states, candidate.index))),
+            );
         }
         checked.sort_unstable();
         Ok(checked)

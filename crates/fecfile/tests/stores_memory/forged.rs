@@ -125,3 +125,32 @@ fn a_forged_length_of_the_meta_hides_no_seal() {
         }
     }
 }
+
+/// Copies of a shard's header in other objects say nothing about the shard's own object.
+#[test]
+fn a_forged_index_costs_its_own_shard() {
+    let how = How { places: 2, code: (2, 2), segment: 200_000, ..HOW };
+    for forged in [&[0][..], &[0, 1], &[1, 2]] {
+        let sent = Sent::new(13, &how);
+        for shard in sent.stores[1].shards() {
+            let file = sent.stores[1].objects().remove(&shard).expect("it is there");
+            sent.stores[0].objects().insert(shard, file);
+        }
+        for index in forged {
+            let mut objects = sent.stores[0].objects();
+            let file = objects.get_mut(&key(&sent.segments[0], *index)).expect("it is there");
+            let header = ShardHeader::parse(file.first_chunk().expect("a header")).expect("a header");
+            let other = ShardHeader { index: 3, ..header }.to_bytes();
+            *file.first_chunk_mut().expect("a header") = other;
+            *file.last_chunk_mut().expect("a header") = other;
+        }
+        assert!(restore(&sent, sent.root) == sent.payload, "{forged:?}");
+        let places = sent.places();
+        let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+        let verified = stored.verify(true, &Context::default()).expect("it is looked at");
+        let state = &verified.segments[0];
+        let damaged: Vec<usize> = state.damaged.iter().map(|(index, _)| *index as usize).collect();
+        assert_eq!((damaged.as_slice(), state.intact.len()), (forged, 4 - forged.len()));
+        assert_eq!((verified.class(), verified.margin()), (Some(Class::Mendable), 2 - forged.len() as i64));
+    }
+}
