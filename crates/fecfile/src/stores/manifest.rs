@@ -124,7 +124,7 @@ fn manifest_at(
     })
 }
 
-/// What the headers of a segment's objects say.
+/// The claims of the headers of a segment's objects.
 #[derive(Default)]
 struct Claims {
     /// The encoding, with the length of the meta that was found.

@@ -108,10 +108,13 @@ fn hide_in_front(file: &mut [u8]) {
 
 const ALL: [usize; N] = [0, 1, 2];
 
+/// A way to damage objects.
+type Way = &'static dyn Fn(&Bare);
+
 /// A copy that is not good costs nothing while another is.
 #[test]
 fn a_single_good_copy_of_the_meta_suffices() {
-    let ways: [(&str, &dyn Fn(&Bare)); 6] = [
+    let ways: [(&str, Way); 6] = [
         ("heads", &|bare| bare.change(&ALL, damage_head)),
         ("tails", &|bare| bare.change(&ALL, damage_tail)),
         ("hidden in front", &|bare| bare.change(&ALL, hide_in_front)),
