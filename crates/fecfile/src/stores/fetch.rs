@@ -2,9 +2,9 @@
 //! is needed. Others replace those that are late or damaged.
 //!
 //! Each place is asked once for its list. An object is given up after a bounded number of failures, and after it came
-//! damaged twice. Bytes that came before a transfer was left are kept until the shard comes from another place or the
-//! object is given up. The bytes of a segment are therefore bounded: each object comes once, a damaged object at most
-//! twice.
+//! damaged twice. Bytes that came before a transfer was left are kept until the object is given up or the fetch ends: a
+//! shard that came from another place may be a lie. The bytes of a segment are therefore bounded: each object comes
+//! once, a damaged object at most twice.
 
 use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
@@ -372,13 +372,13 @@ impl<'a> Fetch<'a> {
                     running.extra = running.extra.saturating_sub(1);
                 }
                 running.leaving.remove(&key);
-                self.note_came(key, came, running);
+                self.note_came(key, came);
             }
         }
     }
 
     /// Notes how a transfer ended. Bytes that nobody needs any more go.
-    fn note_came(&mut self, (index, at): Key, came: Came, running: &Running) {
+    fn note_came(&mut self, (index, at): Key, came: Came) {
         let place = self.places.get(at);
         let object = self.objects.entry((index, at)).or_default();
         object.bytes = came.bytes;
@@ -396,8 +396,6 @@ impl<'a> Fetch<'a> {
                 self.begun.remove(&at);
                 self.arrivals += 1;
                 self.came.insert(index, at);
-                let is_left = |place: &usize| !running.is_under_way((index, *place));
-                (0..self.places.len()).filter(is_left).for_each(|place| self.forget_part((index, place)));
                 return;
             }
             Err(StoreError::Cancelled) => {}
@@ -411,7 +409,7 @@ impl<'a> Fetch<'a> {
                 self.note_failure(at, error);
             }
         }
-        if self.came.contains_key(&index) || self.objects[&(index, at)].is_out {
+        if self.objects[&(index, at)].is_out {
             self.forget_part((index, at));
         }
     }
@@ -458,11 +456,6 @@ impl<'a> Fetch<'a> {
 impl Running {
     fn is_idle(&self) -> bool {
         self.active.is_empty() && self.leaving.is_empty() && self.asking == 0
-    }
-
-    /// Tells whether a transfer of an object goes on, or has not stopped yet.
-    fn is_under_way(&self, key: Key) -> bool {
-        self.active.contains_key(&key) || self.leaving.contains_key(&key)
     }
 
     /// Stops a transfer; its bytes stay.

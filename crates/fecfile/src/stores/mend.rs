@@ -77,11 +77,15 @@ impl Stored<'_> {
     /// Damaged shards there are replaced.
     ///
     /// # Errors
-    /// [`StoresError::FewLeft`](super::error::StoresError::FewLeft) for a segment that cannot be restored, and those of
-    /// temporary files. Objects that could not be put are in the result.
+    /// [`StoresError::FewLeft`](super::error::StoresError::FewLeft) for a segment that cannot be restored,
+    /// [`ErrorKind::MetaLost`] when every copy of its meta is lost, and those of temporary files. Objects that could
+    /// not be put are in the result.
     pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
         self.places.set_permissions(self.permissions());
         let found = self.verify(how.deep, context)?;
+        if found.is_meta_lost && !found.is_cut_off() {
+            return Err(Error::new("repair", ErrorKind::MetaLost));
+        }
         let (trouble, is_denied) = (found.trouble.clone(), found.is_denied);
         let mut repaired = StoredRepaired { trouble, is_denied, ..StoredRepaired::default() };
         let meter = context.meter("repair", Some(self.manifest.payload_len()));

@@ -21,6 +21,7 @@ mod find;
 pub mod folder;
 mod hedge;
 mod keys;
+mod manifest;
 pub mod mend;
 pub mod object;
 mod part;

@@ -90,7 +90,7 @@ impl Stored<'_> {
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
         let plans = PlanCache::new(context.settings.backend);
-        let mut restored = StoredRestored::new(bytes.end - bytes.start);
+        let mut restored = self.nothing_yet(bytes.end - bytes.start);
         for (segment, encoding) in self.manifest.segments.iter().enumerate() {
             let start = self.manifest.segment_start(segment);
             let end = start + encoding.geometry.payload_len();

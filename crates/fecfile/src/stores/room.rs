@@ -76,7 +76,12 @@ impl Room {
 
     /// Path of a fetched shard file.
     pub(super) fn shard_of(&self, index: u32) -> PathBuf {
-        self.shards().join(format!("{index:03}.shard"))
+        self.shards().join(Room::shard_name(index))
+    }
+
+    /// Name of a fetched shard file.
+    pub(super) fn shard_name(index: u32) -> String {
+        format!("{index:03}.shard")
     }
 
     /// Path of a shard file of an encoding whose files are named after `name`.

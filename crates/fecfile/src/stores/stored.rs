@@ -2,9 +2,10 @@
 
 use super::error::StoresError;
 use super::fetch::Fetch;
-use super::find;
+use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
+use super::room::Room;
 use super::target::Target;
 use crate::age::Keys;
 use crate::archive::Archive;
@@ -15,7 +16,7 @@ use crate::io::output::{FileOut, Policy, check_room};
 use crate::io::spool::Spool;
 use crate::io::temporary::{parent, remove_stale};
 use crate::range::{PayloadRange, Wanted};
-use crate::report::{Restored, ShardState};
+use crate::report::{Restored, ShardReport};
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed, opener};
 use crate::threads::no_thread;
 use fec_core::digest::Digest;
@@ -27,6 +28,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+/// Tells that the meta is lost.
+const META_LOST: &str = "the recorded name, and what else was recorded, is lost: no copy of the meta is left";
+
 /// A payload whose shards stand in stores.
 pub struct Stored<'a> {
     pub(super) places: &'a Places,
@@ -34,6 +38,8 @@ pub struct Stored<'a> {
     pub(super) manifest: Manifest,
     /// There is no manifest: the root is the only segment's.
     pub(super) is_bare: bool,
+    /// No copy of the segment's meta was found.
+    pub(super) is_meta_lost: bool,
     /// Places that have the manifest; all of them only if that was asked.
     pub(super) has_manifest: Vec<usize>,
     /// Domain of each place: as the user named it, or else as the manifest records it.
@@ -56,21 +62,8 @@ pub struct StoredRestored {
     pub fetched_bytes: u64,
     /// Shards that came from each place; for a part of the payload, records of shards.
     pub came: BTreeMap<usize, u64>,
-    /// Failures that did no harm.
+    /// Failures that did no harm, and the loss of the meta.
     pub trouble: Vec<String>,
-}
-
-impl StoredRestored {
-    /// A result of this many payload bytes, with nothing fetched yet.
-    pub(super) fn new(payload_bytes: u64) -> StoredRestored {
-        StoredRestored {
-            payload_bytes,
-            segments: 0,
-            fetched_bytes: 0,
-            came: BTreeMap::new(),
-            trouble: Vec::new(),
-        }
-    }
 }
 
 impl<'a> Stored<'a> {
@@ -91,7 +84,7 @@ impl<'a> Stored<'a> {
         if places.is_empty() {
             return Err(Error::new("read", StoresError::NoPlace));
         }
-        let found = find::manifest(places, &root, all)?;
+        let found = manifest::find(places, &root, all)?;
         let domain = |target: &Target| {
             let name = target.name();
             let mut recorded = found.manifest.targets.iter().filter(|recorded| recorded.url == name);
@@ -106,10 +99,27 @@ impl<'a> Stored<'a> {
             root,
             manifest: found.manifest,
             is_bare: found.is_bare,
+            is_meta_lost: found.is_meta_lost,
             has_manifest: found.places,
             usual: found.time,
             spool,
         })
+    }
+
+    /// A result of this many payload bytes, with nothing fetched yet.
+    pub(super) fn nothing_yet(&self, payload_bytes: u64) -> StoredRestored {
+        StoredRestored {
+            payload_bytes,
+            segments: 0,
+            fetched_bytes: 0,
+            came: BTreeMap::new(),
+            trouble: self.lost_meta().collect(),
+        }
+    }
+
+    /// A line for the user if every copy of the meta is lost.
+    pub(super) fn lost_meta(&self) -> impl Iterator<Item = String> {
+        self.is_meta_lost.then(|| META_LOST.to_owned()).into_iter()
     }
 
     /// The manifest.
@@ -232,7 +242,7 @@ impl<'a> Stored<'a> {
         let k = self.manifest.code.k();
         let meter = context.meter("fetch", None);
         let mut came: BTreeMap<usize, u64> = BTreeMap::new();
-        let mut trouble = Vec::new();
+        let mut trouble: Vec<String> = self.lost_meta().collect();
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
             let meter: &dyn Meter = meter.as_ref();
@@ -303,11 +313,12 @@ impl<'a> Stored<'a> {
                         if work(&archive)? {
                             return Ok(());
                         }
-                        let damaged = archive.examine(&context).shards;
-                        is_damaged = damaged.iter().any(|shard| shard.state == ShardState::Damaged);
-                        for shard in damaged.iter().filter(|shard| shard.state != ShardState::Intact) {
-                            fetch.is_damaged(shard.index);
-                        }
+                        let shards = archive.examine(&context).shards;
+                        let came: Vec<u32> = fetch.came.keys().copied().collect();
+                        let damaged: Vec<u32> =
+                            came.into_iter().filter(|index| !is_own_intact(&shards, *index)).collect();
+                        is_damaged = !damaged.is_empty();
+                        damaged.into_iter().for_each(|index| fetch.is_damaged(index));
                     }
                     // All of them are damaged.
                     Err(Error { kind: ErrorKind::NothingFound(_), .. }) => fetch.are_damaged(),
@@ -334,6 +345,17 @@ impl<'a> Stored<'a> {
         };
         Error::new("decode", few)
     }
+}
+
+/// Tells whether the file of the object with this index is intact. Other files may claim the index too, and say nothing
+/// about this one. A file that is another shard of the encoding counts as damaged.
+pub(super) fn is_own_intact(shards: &[ShardReport], index: u32) -> bool {
+    let own = Room::shard_name(index);
+    let report = shards.iter().find(|shard| shard.index == index);
+    report.is_some_and(|shard| {
+        shard.files.iter().any(|file| file.ends_with(&own))
+            && !shard.damage.iter().any(|damage| damage.file.ends_with(&own))
+    })
 }
 
 /// The error of an operation that a store's error ended.

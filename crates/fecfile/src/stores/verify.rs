@@ -1,20 +1,20 @@
 //! Verifies a payload in stores, by a few bytes of each object or by all.
 
-use super::error::{StoreError, note};
+use super::error::{StoreError, StoresError, note};
+use super::fetch::Fetch;
 use super::find::{self, Candidate, Search};
 use super::keys;
 use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::is_ours;
 use super::room::Room;
-use super::stored::{Stored, failure};
+use super::stored::{Stored, failure, is_own_intact};
 use super::transfer::{Active, Source, transfer};
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
 use crate::error::{Class, Error, ErrorKind, Place, Result};
 use crate::input::Input;
 use crate::names::show;
-use crate::report::ShardState;
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file::{Encoding, ShardHeader};
@@ -40,6 +40,8 @@ pub struct StoredVerified {
     pub deep: bool,
     /// Bytes fetched.
     pub fetched_bytes: u64,
+    /// No copy of the meta was found; `trouble` says so too. Without a manifest the segment is found all the same.
+    pub is_meta_lost: bool,
     /// Places that did not tell their objects, with causes.
     pub trouble: Vec<String>,
     /// Some of these places refuse access, and may have intact objects.
@@ -55,7 +57,8 @@ pub struct SegmentState {
     pub damaged: Vec<(u32, usize)>,
     /// Shards without an intact copy.
     pub missing: Vec<u32>,
-    /// Shards there beyond those needed; negative if too few are there.
+    /// Intact shards beyond those needed. If too few are intact: 0 if it can be restored with the intact records of
+    /// damaged ones, else negative.
     pub margin: i64,
     /// Number of shards that each domain holds.
     pub held: BTreeMap<String, usize>,
@@ -78,16 +81,22 @@ impl SegmentState {
 impl StoredVerified {
     /// Class of the state; `None`: all objects are there and intact.
     pub fn class(&self) -> Option<Class> {
-        let is_cut_off = !self.trouble.is_empty();
+        let is_cut_off = self.is_cut_off();
         if self.segments.iter().any(|segment| segment.margin < 0) {
             return Some(if is_cut_off { Class::Io } else { Class::Lost });
         }
         let is_whole = |segment: &SegmentState| segment.missing.is_empty() && segment.damaged.is_empty();
-        let is_intact = self.lack_manifest.is_empty() && self.segments.iter().all(is_whole);
+        let is_intact =
+            !self.is_meta_lost && self.lack_manifest.is_empty() && self.segments.iter().all(is_whole);
         if self.is_denied && !is_intact {
             return Some(Class::Io);
         }
         (is_cut_off || !is_intact).then_some(Class::Mendable)
+    }
+
+    /// Tells whether a place did not tell its objects.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.trouble.len() > usize::from(self.is_meta_lost)
     }
 
     /// The smallest margin of any segment.
@@ -135,7 +144,11 @@ impl<'a> Stored<'a> {
             if self.places.cancel.is_cancelled() {
                 return Err(failure(&StoreError::Cancelled));
             }
-            let state = self.state(checked);
+            let mut state = self.state(checked);
+            if state.margin < 0 && self.does_with_damaged(segments.len(), &state, context)? {
+                state.margin = 0;
+                state.survival.domains = 0;
+            }
             if !state.missing.is_empty() {
                 told.unsure.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
             }
@@ -152,7 +165,11 @@ impl<'a> Stored<'a> {
             deep,
             fetched_bytes: self.places.moved(),
             is_denied: trouble.values().any(|why| matches!(why, StoreError::Denied(_))),
-            trouble: trouble.into_iter().map(|(place, why)| format!("{}: {why}", name(place))).collect(),
+            is_meta_lost: self.is_meta_lost,
+            trouble: self
+                .lost_meta()
+                .chain(trouble.into_iter().map(|(place, why)| format!("{}: {why}", name(place))))
+                .collect(),
         })
     }
 
@@ -201,6 +218,29 @@ impl<'a> Stored<'a> {
             intact,
             held,
             survival,
+        }
+    }
+
+    /// Tells whether a segment can be restored with the intact records of damaged objects too, which are fetched.
+    fn does_with_damaged(&self, segment: usize, state: &SegmentState, context: &Context<'_>) -> Result<bool> {
+        let (encoding, k) = (&self.manifest.segments[segment], self.manifest.code.k());
+        let copies: Vec<Candidate> = state.copies(encoding.layout().file_len).collect();
+        let there = copies.iter().map(|copy| copy.index).collect::<BTreeSet<_>>().len();
+        if there < k {
+            return Ok(false);
+        }
+        let silent = context.silent();
+        let meter = silent.meter("fetch", None);
+        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter.as_ref())?;
+        fetch.know(copies.into_iter());
+        let mut suffice = |archive: &Archive| Ok(archive.examine(&silent).weakest as usize >= k);
+        match self.segment(segment, &mut fetch, &mut suffice, context) {
+            Err(Error { kind: ErrorKind::Stores(why), .. })
+                if matches!(*why, StoresError::FewLeft { .. }) =>
+            {
+                Ok(false)
+            }
+            done => done.map(|()| true),
         }
     }
 
@@ -271,16 +311,9 @@ impl<'a> Stored<'a> {
                 Err(Error { kind: ErrorKind::NothingFound(_), .. }) => Vec::new(),
                 Err(error) => return Err(error),
             };
-            let is_intact = |index: u32| {
-                let own = format!("{index:03}.shard");
-                states.iter().any(|shard| {
-                    // Another shard of the encoding under this key counts as damaged.
-                    shard.index == index
-                        && shard.state == ShardState::Intact
-                        && shard.files.iter().any(|file| file.ends_with(&own))
-                })
-            };
-            checked.extend(there.into_iter().map(|candidate| (candidate, is_intact(candidate.index))));
+            checked.extend(
+                there.into_iter().map(|candidate| (candidate, is_own_intact(&states, candidate.index))),
+            );
         }
         checked.sort_unstable();
         Ok(checked)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const HOW: How = How { places: 5, code: (10, 4), len: 200_000, segment: 120_000, set_size: None };
 
 /// Writes another length of the meta into both headers. Anybody can compute their checksums.
-fn forge(file: &mut [u8], meta_len: u32) {
+pub(crate) fn forge(file: &mut [u8], meta_len: u32) {
     let header = ShardHeader::parse(file.first_chunk().expect("a header")).expect("a header");
     let forged = ShardHeader { encoding: Encoding { meta_len, ..header.encoding }, ..header }.to_bytes();
     let tail = file.len() - HEADER_LEN;
@@ -28,7 +28,7 @@ fn forge(file: &mut [u8], meta_len: u32) {
     file[tail..].copy_from_slice(&forged);
 }
 
-fn key(root: &Digest, index: usize) -> String {
+pub(crate) fn key(root: &Digest, index: usize) -> String {
     format!("{}/{index:03}.shard", fecfile::names::hex(root))
 }
 
@@ -123,5 +123,34 @@ fn a_forged_length_of_the_meta_hides_no_seal() {
                 .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(out == payload, "{what}");
         }
+    }
+}
+
+/// Copies of a shard's header in other objects say nothing about the shard's own object.
+#[test]
+fn a_forged_index_costs_its_own_shard() {
+    let how = How { places: 2, code: (2, 2), segment: 200_000, ..HOW };
+    for forged in [&[0][..], &[0, 1], &[1, 2]] {
+        let sent = Sent::new(13, &how);
+        for shard in sent.stores[1].shards() {
+            let file = sent.stores[1].objects().remove(&shard).expect("it is there");
+            sent.stores[0].objects().insert(shard, file);
+        }
+        for index in forged {
+            let mut objects = sent.stores[0].objects();
+            let file = objects.get_mut(&key(&sent.segments[0], *index)).expect("it is there");
+            let header = ShardHeader::parse(file.first_chunk().expect("a header")).expect("a header");
+            let other = ShardHeader { index: 3, ..header }.to_bytes();
+            *file.first_chunk_mut().expect("a header") = other;
+            *file.last_chunk_mut().expect("a header") = other;
+        }
+        assert!(restore(&sent, sent.root) == sent.payload, "{forged:?}");
+        let places = sent.places();
+        let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+        let verified = stored.verify(true, &Context::default()).expect("it is looked at");
+        let state = &verified.segments[0];
+        let damaged: Vec<usize> = state.damaged.iter().map(|(index, _)| *index as usize).collect();
+        assert_eq!((damaged.as_slice(), state.intact.len()), (forged, 4 - forged.len()));
+        assert_eq!((verified.class(), verified.margin()), (Some(Class::Mendable), 2 - forged.len() as i64));
     }
 }

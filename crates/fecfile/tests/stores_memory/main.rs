@@ -5,6 +5,7 @@ mod bytes;
 mod forged;
 mod lists;
 mod mending;
+mod meta;
 mod store;
 
 use fec_core::block::Code;
