@@ -299,7 +299,7 @@ fn what_may_not_be_read_stays_half_mended() {
     assert!(arena.read("d/f3") == right && !arena.path("d.fecp.repairing").exists());
 }
 
-/// What an interrupted repair has begun in a folder that is closed now is mended once the folder opens. Meanwhile no
+/// A file in a closed folder, which an interrupted repair has begun, is mended once the folder opens. Meanwhile no
 /// other list takes the place of the one that proves it.
 #[test]
 fn what_lies_in_a_closed_folder_stays_half_mended() {
