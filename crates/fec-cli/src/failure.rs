@@ -220,6 +220,9 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \
              sidecar does not have that root any more, or cannot mend all, look at the files, and remove the list"
         }
+        SidecarError::MayBeBegun(_) => {
+            "repair as a user who may look at it, or open the folder that it lies in, and run fec repair again"
+        }
         SidecarError::Older => "fec repair without --root mends it",
         SidecarError::Displaced => "mend the sidecar first: fec repair",
         SidecarError::Busy => "try again when it has ended",

@@ -69,11 +69,6 @@ pub(crate) fn look() -> Option<&'static str> {
     None
 }
 
-/// The text without keys and passwords, which have a form.
-pub(crate) fn hushed(text: &str) -> String {
-    without_keys(text)
-}
-
 /// The values of a command line, each with the option that it stands behind: a name of an option, or nothing.
 fn values(words: &[OsString]) -> Vec<(String, &str)> {
     let mut values = Vec::new();
@@ -161,7 +156,7 @@ fn bounded(text: &str) -> Cow<'_, str> {
 }
 
 /// The text without keys and passwords, which have a known form.
-fn without_keys(text: &str) -> String {
+pub(crate) fn hushed(text: &str) -> String {
     let text = &*bounded(text);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -323,7 +318,7 @@ mod tests {
                 format!("untrusted comment: x\\n{secret}"),
                 format!("x/{secret}"),
             ] {
-                let said = without_keys(&text);
+                let said = hushed(&text);
                 assert!(said.contains(HIDDEN), "{said}");
                 assert!(!said.contains(&secret[secret.len() - 12..secret.len() - 4]), "{said}");
                 assert!(!said.contains("QyNT"), "{said}");
@@ -346,7 +341,7 @@ mod tests {
             ("s3:/bucket,hunter2.fecp", "s3:/bucket,(hidden)"),
             ("s3://bucket,domain=a,hunter2", "s3://bucket,domain=a,(hidden)"),
         ] {
-            assert_eq!(without_keys(text), said);
+            assert_eq!(hushed(text), said);
         }
     }
 
@@ -363,7 +358,7 @@ mod tests {
             "write {} for the path of each:\n  -o '{}.shards/'",
             root,
         ] {
-            assert_eq!(without_keys(text), text);
+            assert_eq!(hushed(text), text);
         }
     }
 
@@ -373,7 +368,7 @@ mod tests {
         for word in ["a", ":", "RW", "é", "s3://", "-----BEGIN ", "x=", "a@"] {
             for before in ["", "s3://user:hunter2", "token="] {
                 let text = format!("read {before}{}: no", word.repeat(60_000));
-                let said = without_keys(&text);
+                let said = hushed(&text);
                 assert!(said.len() <= LONGEST + HIDDEN.len() + 8, "{word}: {}", said.len());
                 let longest = said.split_ascii_whitespace().map(str::len).max().unwrap();
                 assert!(longest <= LONGEST_WORD + HIDDEN.len() + 8, "{word}: {longest}");
@@ -381,14 +376,14 @@ mod tests {
             }
         }
         let long = "word ".repeat(10_000);
-        let said = without_keys(&long);
+        let said = hushed(&long);
         assert!(said.len() <= LONGEST + 4 && said.ends_with('…'), "{}", said.len());
         // A password is hidden, although the name of the host is cut off.
         let address = format!("s3://user:{}@host", "hunter2".repeat(1000));
-        assert!(!without_keys(&address).contains("hunter2"));
+        assert!(!hushed(&address).contains("hunter2"));
         // A path may have 4095 bytes.
         let path = format!("read {}: No such file", "x".repeat(4095));
-        assert_eq!(without_keys(&path), path);
+        assert_eq!(hushed(&path), path);
     }
 
     #[test]

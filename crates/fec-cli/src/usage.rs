@@ -57,18 +57,22 @@ fn without_values(error: &clap::Error) -> String {
         _ => "",
     };
     let option = word(ContextKind::InvalidArg);
+    let mut is_clean = true;
     // The parser quotes values, also behind the `--` of a tip.
     let mut hide = |value: &str, shown: Option<String>| {
         if value.is_empty() {
             return;
         }
         let instead = shown.as_deref().unwrap_or(HIDDEN);
+        is_clean &= shown.is_some() || said.contains(&format!("'{value}'"));
         for before in ["'", "'-- "] {
             said = said.replace(&format!("{before}{value}'"), &format!("{before}{instead}'"));
         }
         let cause = error.source().map(ToString::to_string).filter(|_| shown.is_none());
         if let Some(cause) = cause.filter(|cause| repeats(cause, value)) {
-            said = said.replace(&format!(": {cause}"), "");
+            let cause = format!(": {cause}");
+            is_clean &= said.contains(&cause);
+            said = said.replace(&cause, "");
         }
     };
     let value = word(ContextKind::InvalidValue);
@@ -79,7 +83,13 @@ fn without_values(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::UnknownArgument {
         hide(option, if is_option(option) { Some(show(option)) } else { repeatable(option) });
     }
-    said
+    // The parser leaves escape sequences out of what it repeats, so what must be hidden may stand there in other words.
+    match error.kind() {
+        _ if is_clean => said,
+        ErrorKind::InvalidSubcommand => format!("unrecognized subcommand '{HIDDEN}'"),
+        ErrorKind::UnknownArgument => format!("unexpected argument '{HIDDEN}' found"),
+        _ => format!("invalid value '{HIDDEN}' for '{option}'"),
+    }
 }
 
 /// Tells whether a word looks like the name of an option.

@@ -213,19 +213,29 @@ fn outputs_are_no_more_readable_than_what_they_are_made_of() {
         $FEC protect in public -o both.fecp -q && $FEC protect public -q
         $FEC decode shards -o from-shards -q && $FEC decode one.fec -o from-one -q && $FEC decode - -o from-pipe -q <one.fec
         rm shards/in.007.shard && $FEC repair shards -q
-        $FEC encode public -o public.fec -q && $FEC decode public.fec -o public-again -q && $FEC encode public -q";
+        cp one.fec hurt.fec && printf no | dd of=hurt.fec bs=1 seek=9000 conv=notrunc status=none && chmod 600 hurt.fec
+        cp -r shards hurt && rm hurt/in.005.shard && : >hurt/in.006.shard && $FEC repair hurt -o remade -q
+        $FEC repair hurt.fec -o mended.fec -q && $FEC repair hurt.fec -q
+        $FEC encode --stream in -o sent -q && $FEC encode --stream - -o piped -q <in
+        chmod 600 sent && $FEC decode sent -o received -q && $FEC decode - -o received-from-pipe -q <sent
+        $FEC encode public -o public.fec -q && $FEC decode public.fec -o public-again -q && $FEC encode public -q
+        $FEC encode --stream public -o public-sent -q && $FEC decode public-sent -o public-received -q
+        cp -r public.shards hurt-public && rm hurt-public/public.005.shard && $FEC repair hurt-public -o public-remade -q";
     let output = shell(&arena, line);
     common::expect(&output, 0);
-    assert_eq!(mode(&arena, "shards"), 0o700);
+    assert_eq!((mode(&arena, "shards"), mode(&arena, "remade")), (0o700, 0o700));
     let private = ["shards/in.000.shard", "shards/in.007.shard", "one.fec", "piped.fec", "both.fecp"];
-    for name in private.into_iter().chain(["from-shards", "from-one", "from-pipe"]) {
+    let restored = ["from-shards", "from-one", "from-pipe", "received", "received-from-pipe"];
+    let mended = ["remade/in.005.shard", "mended.fec", "hurt.fec", "sent", "piped"];
+    for name in private.into_iter().chain(restored).chain(mended) {
         assert_eq!(mode(&arena, name), 0o600, "{name}");
     }
     let public = ["public.fecp", "public.fec", "public-again", "public.shards/public.000.shard"];
-    for name in public {
+    for name in public.into_iter().chain(["public-sent", "public-received", "public-remade/public.005.shard"])
+    {
         assert_eq!(mode(&arena, name), 0o644, "{name}");
     }
-    assert_eq!(mode(&arena, "public.shards"), 0o755);
+    assert_eq!((mode(&arena, "public.shards"), mode(&arena, "public-remade")), (0o755, 0o755));
     // A replaced file keeps its permissions, whatever a new one would get.
     for was in [0o600, 0o664] {
         set_mode(&arena, "public.fec", was);

@@ -333,7 +333,8 @@ pub(crate) fn repair_file(
 ) -> PyResult<Repaired> {
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
     let repaired = py.detach(|| {
-        let how = Repair { out: output.as_deref(), policy: policy(&context, overwrite), dry_run };
+        let policy = policy(&context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
+        let how = Repair { out: output.as_deref(), policy, dry_run };
         Archive::open(&Input::of_paths(&source)?, root, &context)?.repair(how, &context)
     });
     let repaired = repaired.map_err(|e| exception(py, e))?;

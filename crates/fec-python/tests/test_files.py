@@ -64,6 +64,19 @@ def test_lost_shards_are_named_and_made_anew(fec, tmp_path, file, payload, damag
     assert {path: path.read_bytes() for path in sorted(folder.iterdir())} == before
 
 
+def test_what_is_made_anew_is_no_more_readable(tmp_path, file):
+    folder, container = tmp_path / "shards", tmp_path / "container"
+    encode_file(file, folder, k=10, m=4, form="shards")
+    encode_file(file, container, k=10, m=4, form="container")
+    sorted(folder.iterdir())[0].unlink()
+    container.write_bytes(container.read_bytes()[:-1])
+    for path in [*folder.iterdir(), container]:
+        path.chmod(0o600)
+    for source, output in (folder, tmp_path / "new"), (container, tmp_path / "whole"):
+        made = repair_file(source, output=output).files
+        assert [path.stat().st_mode & 0o777 for path in made] == [0o600]
+
+
 def test_what_is_lost_is_told_and_nothing_is_written(tmp_path, file, payload):
     folder = tmp_path / "shards"
     root = encode_file(file, folder, k=10, m=4, form="shards")

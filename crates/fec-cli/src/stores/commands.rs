@@ -138,7 +138,7 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
     let opener = opener.as_ref();
     let target = target(args, output, &stored, opener)?;
-    let policy = settings.policy(args.force);
+    let policy = stored.made_of_objects(settings.policy(args.force));
     let bars = settings.bars("scan");
     let context = Context { settings: settings.library, progress: &bars };
     let restored = match (&target, args.range) {

@@ -329,8 +329,7 @@ impl VerifyReport {
             };
             let lost = match *margin {
                 0.. => "",
-                _ if (*intact + damaged.len()) < self.k => ": it cannot be restored from here",
-                _ => ": fec decode may do with them",
+                _ => ": it cannot be restored from here",
             };
             format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
         });

@@ -8,7 +8,7 @@ mod report;
 use crate::args::{Decode, Encode};
 use crate::failure::{Exit, Failure, Result, misuse, say, say_line};
 use crate::settings::Settings;
-use crate::target::{Target, is_dash, open_input, quoted};
+use crate::target::{Target, is_dash, made_of_file, made_of_inputs, open_input, quoted};
 use args::Stats;
 use fecfile::cipher::Cipher;
 use fecfile::error::Place;
@@ -43,7 +43,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let input = open(args.input())?;
-    let (destination, output) = destination(args, ways, settings.policy(args.force))?;
+    let (destination, output) = destination(args, ways, made_of_file(settings.policy(args.force), &input))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
     let place = Place::Path(args.input().to_path_buf());
@@ -194,7 +194,7 @@ fn received(
     // Nobody waits for the next bytes of a file.
     let is_live = is_network && !target.is_file();
     let options = args.live.options(is_network, is_live, key);
-    let output = output(target, settings.policy(args.force))?;
+    let output = output(target, made_of_inputs(settings.policy(args.force), &args.inputs))?;
     let bars = settings.live_bars();
     let context = Context { settings: settings.library, progress: &bars };
     if args.live.follow {

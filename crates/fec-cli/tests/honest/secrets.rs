@@ -162,6 +162,45 @@ fn no_address_repeats_a_password() {
     }
 }
 
+/// The parser leaves out escape sequences and other characters that control a terminal.
+#[test]
+fn no_character_between_keeps_a_secret_from_being_hidden() {
+    let arena = arena();
+    for control in
+        ["\u{1b}[31m", "\u{1b}", "\u{1b}]0;", "\u{7}", "\u{9b}31m", "\u{7f}", "\r", "\t", "\u{202e}", "'"]
+    {
+        for secret in [
+            format!("correct{control} horse battery staple"),
+            format!("correct horse battery{control} staple"),
+            format!("{control}correct horse battery staple{control}"),
+        ] {
+            for option in ["--passphrase", "--root", "--range", "--max-memory", "--trim", "-t"] {
+                is_not_repeated(&arena, &["decode", "a.fec", option, &secret], PASSPHRASE);
+                is_not_repeated(
+                    &arena,
+                    &["decode", "a.fec", &format!("{option}={secret}"), "--json"],
+                    PASSPHRASE,
+                );
+            }
+            is_not_repeated(&arena, &["encode", "a", "--hash", &secret], PASSPHRASE);
+            is_not_repeated(&arena, &["manifest", "d.fecp", "--passphrase", &secret], PASSPHRASE);
+            is_not_repeated(&arena, &["manifest", "d.fecp", &secret], PASSPHRASE);
+            is_not_repeated(&arena, &["decode", &format!("--{secret}")], PASSPHRASE);
+            is_not_repeated(&arena, &["decode", "--", "a.fec", &secret], PASSPHRASE);
+            is_not_repeated(&arena, &[&secret], PASSPHRASE);
+        }
+    }
+    let secret = "correct\u{1b}[31m horse battery staple";
+    for (args, says) in [
+        (&["decode", "a.fec", "--root", secret][..], "invalid value '(hidden)' for '--root <HEX|@FILE>'"),
+        (&["encode", "a", "--hash", secret], "invalid value '(hidden)' for '--hash <HASH>'"),
+        (&[secret], "unrecognized subcommand '(hidden)'"),
+    ] {
+        let output = arena.run(args);
+        assert!(text(&output.stderr).contains(says), "{args:?}: {output:?}");
+    }
+}
+
 /// Values that are no secrets are still named.
 #[test]
 fn names_that_are_wrong_are_told() {

@@ -299,6 +299,36 @@ fn what_may_not_be_read_stays_half_mended() {
     assert!(arena.read("d/f3") == right && !arena.path("d.fecp.repairing").exists());
 }
 
+/// A file in a closed folder, which an interrupted repair has begun, is mended once the folder opens. Meanwhile no
+/// other list takes the place of the one that proves it.
+#[test]
+fn what_lies_in_a_closed_folder_stays_half_mended() {
+    let Some(arena) = another_users() else { return };
+    let right = payload(30, 30_000);
+    arena.write("d/sub/file", &right);
+    let root = protect(&arena, &["d", "-r", "40%", "-f"]);
+    let mut now = right.clone();
+    [100, 5000].into_iter().for_each(|at: usize| now[at] ^= 1);
+    let line = doors::line(12, &now, &[0, 1], 4096).replace(" 4096:", "");
+    arena.write("d.fecp.repairing", format!("fec repair of {root}\n{line}").as_bytes());
+    for name in ["d.fecp", "d.fecp.repairing", "d/sub", "d/sub/file", "d/f3"] {
+        chown(arena.path(name), Some(65_534), Some(65_534)).unwrap();
+    }
+    doors::tick();
+    now[100] ^= 1;
+    fs::write(arena.path("d/sub/file"), &now).unwrap();
+    set_mode(&arena.path("d/sub"), 0);
+    rot(&arena.path("d/f5"), 100, b"rotten");
+    let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
+    set_mode(&arena.path("d/sub"), 0o755);
+    expect(&output, 4);
+    let said = text(&output.stderr);
+    assert!(said.contains("d/sub/file: an interrupted repair may have mended it in part"), "{said}");
+    expect(&nobody(&arena, &["repair", "d.fecp"]), 0);
+    assert!(arena.read("d/sub/file") == right && arena.read("d/f5") == payload(5, 30_000));
+    assert!(!arena.path("d.fecp.repairing").exists());
+}
+
 /// The last name of a file may be whole although it may not be read.
 #[test]
 fn a_further_name_that_may_not_be_read_is_no_damage() {

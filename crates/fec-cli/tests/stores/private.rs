@@ -96,6 +96,28 @@ fn objects_are_for_those_who_may_read_the_input() {
     }
 }
 
+#[test]
+fn what_is_restored_is_for_those_who_may_read_the_objects() {
+    // Permissions of the input, those of the folders of all places if they change, and those of the payload.
+    let cases =
+        [(0o644, None, 0o644), (0o600, None, 0o600), (0o640, None, 0o640), (0o644, Some(0o700), 0o600)];
+    for (mode, folders, expected) in cases {
+        let arena = arena_with(mode);
+        let root = common::root(&with_umask(&arena, "022", "exec FEC encode in TO"));
+        for place in PLACES.iter().filter(|_| folders.is_some()) {
+            fs::set_permissions(arena.path(place), Permissions::from_mode(folders.unwrap())).unwrap();
+        }
+        let from: Vec<String> = PLACES.iter().map(|place| format!("--from {place}")).collect();
+        let decode = format!("FEC decode --root {root} {}", from.join(" "));
+        let script = format!("{decode} -o all && {decode} --range 10..100 -o part");
+        expect(&with_umask(&arena, "022", &script), 0);
+        for name in ["all", "part"] {
+            let now = fs::metadata(arena.path(name)).unwrap().permissions().mode() & 0o7777;
+            assert_eq!(now, expected, "{name}: {mode:o}");
+        }
+    }
+}
+
 /// A pipe does not tell who may read its content.
 #[test]
 fn what_comes_from_a_pipe_is_its_owners_alone() {

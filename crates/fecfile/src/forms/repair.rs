@@ -7,7 +7,7 @@ use crate::context::{Context, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::forms::annexes;
 use crate::groups::GroupEntry;
-use crate::io::output::{ANYBODY, FileOut, Policy};
+use crate::io::output::{FileOut, Policy};
 use crate::io::temporary::parent;
 use crate::io::{NewObjects, ReadAt, list};
 use crate::payload::Payload;
@@ -101,11 +101,11 @@ pub(crate) struct NewFile {
 pub(crate) struct NewFiles(Vec<FileOut>);
 
 impl NewFiles {
-    /// Starts all files.
+    /// Starts all files. Whether one may replace another is said by the [`NewFile`] alone.
     ///
     /// # Errors
     /// When a file exists and may not be replaced, or cannot be created.
-    pub(crate) fn create(files: &[NewFile], sync: bool) -> Result<NewFiles> {
+    pub(crate) fn create(files: &[NewFile], policy: Policy) -> Result<NewFiles> {
         // A rewritten missing shard is readable for those who may read the other shards in its folder.
         let gone = files.iter().find(|file| file.old.is_none()).map(|file| parent(&file.path));
         let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
@@ -114,8 +114,7 @@ impl NewFiles {
             names.into_iter().filter(is_shard).map(move |name| folder.join(name))
         });
         let others: Vec<PathBuf> = others.collect();
-        let policy = Policy { force: false, sync, permissions: ANYBODY }
-            .made_of_paths(others.iter().map(PathBuf::as_path));
+        let policy = policy.made_of_paths(others.iter().map(PathBuf::as_path));
         let create = |file: &NewFile| FileOut::create(&file.path, Policy { force: file.replaces, ..policy });
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }

@@ -50,13 +50,23 @@ impl Policy {
             Ok(meta) if meta.is_dir() => {
                 let files = list(path).unwrap_or_default();
                 let files = files.iter().filter_map(|name| fs::metadata(path.join(name)).ok());
-                // Permission to search a folder gives access to its files.
-                let policy = policy.made_of(meta.mode() | meta.mode() << 2);
+                let policy = policy.made_of_folder(&meta);
                 files.filter(|meta| meta.is_file()).fold(policy, |policy, meta| policy.made_of(meta.mode()))
             }
             Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
             _ => policy,
         })
+    }
+
+    /// The policy for an output that is made of files below a folder.
+    pub(crate) fn made_of_folder(self, folder: &Metadata) -> Policy {
+        // Permission to search a folder gives access to its files.
+        self.made_of(folder.mode() | folder.mode() << 2)
+    }
+
+    /// Permissions of a new folder for the output: readers of the files may also search it.
+    pub(crate) fn of_folder(self) -> u32 {
+        self.permissions | self.permissions >> 2 & 0o111
     }
 }
 
@@ -305,9 +315,7 @@ impl FolderOut {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io("create", target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
-        // Readers of the files may also search the folder.
-        let mode = policy.permissions | policy.permissions >> 2 & 0o111;
-        let create = |path: &Path| DirBuilder::new().mode(mode).create(path);
+        let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
         let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
         // Some file systems have no locks.
         let lock = open_folder(temporary.path()).ok();

@@ -6,6 +6,7 @@
 
 use super::Sidecar;
 use super::actions::Action;
+use super::error::SidecarError;
 use super::examine::{Cause, Examined};
 use super::hashing::Padded;
 use super::journal::{Journal, Lines, List, PieceDigest, Pieces, changed, piece_digest};
@@ -21,7 +22,7 @@ use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Stat};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::ErrorKind as IoKind;
+use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
 /// A fingerprint of a file's stat, which any change alters.
@@ -58,8 +59,7 @@ impl Begun<'_> {
         let list = std::mem::take(&mut journal.list);
         for entry in list.files.keys().chain(&list.made) {
             if let Some(unseen) = self.unseen(*entry) {
-                let is_later = unseen.is_some_and(|stat| journal.is_older_than(&stat));
-                journal.unseen.insert(*entry, is_later);
+                journal.unseen.insert(*entry, unseen.map(|stat| journal.is_older_than(&stat)));
             }
         }
         for (nth, pieces) in &list.files {
@@ -101,15 +101,13 @@ impl Begun<'_> {
     /// The stat, if there is one, of an entry that the system does not let be looked at. `None`: the entry can be
     /// looked at, is gone, or is no regular file.
     fn unseen(&self, nth: usize) -> Option<Option<Stat>> {
-        const GONE: [IoKind; 3] = [IoKind::NotFound, IoKind::NotADirectory, IoKind::InvalidInput];
         let entry = self.sidecar.catalog.entries.get(nth)?;
         let stat = self.base.stat(&entry.path);
         let looked = match entry.kind {
             EntryKind::File(_) => self.base.read(&entry.path).map(|_| ()),
             _ => stat.as_ref().map(|_| ()).map_err(|e| Cause::from(e).into()),
         };
-        let is_unseen =
-            looked.is_err_and(|e| !GONE.contains(&e.kind()) && e.raw_os_error() != Some(libc::ELOOP));
+        let is_unseen = looked.is_err_and(|e| !is_gone(&e));
         // Opening fails in its own way for sockets and devices.
         let is_other = |stat: &Stat| {
             matches!(entry.kind, EntryKind::File(_)) && file_type(stat) != FileType::RegularFile
@@ -187,7 +185,7 @@ impl Begun<'_> {
     /// it. Entries of that list that could not be looked at or cannot be mended now stay in the list.
     ///
     /// # Errors
-    /// Those of the base, and of the list.
+    /// Those of the base, and of the list; [`SidecarError::MayBeBegun`].
     pub(super) fn begin(
         &self,
         journal: &mut Journal,
@@ -199,6 +197,7 @@ impl Begun<'_> {
         if journal.has(files.iter().copied(), made) {
             return Ok(());
         }
+        journal.look_again(self.sidecar, self.base)?;
         let (old_files, old_made) = journal.carried(&files, made);
         let piece = journal.piece;
         let mut lines = Lines::default();
@@ -217,6 +216,12 @@ impl Begun<'_> {
         journal.take_over(self.sidecar, self.base);
         Ok(())
     }
+}
+
+/// Tells whether an error says that no file, folder or link of an entry is there.
+fn is_gone(error: &io::Error) -> bool {
+    const GONE: [IoKind; 3] = [IoKind::NotFound, IoKind::NotADirectory, IoKind::InvalidInput];
+    GONE.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// Bytes that are read at a time.
@@ -352,10 +357,30 @@ impl Journal {
         }
     }
 
+    /// Fails while an entry of the list has no stat: whether it was changed later than the list, nobody knows, and
+    /// [`Journal::take_over`] cannot touch it. Once it can be looked at, a new list would be later than its mending.
+    fn look_again(&mut self, sidecar: &Sidecar, base: &Base) -> Result<()> {
+        let blind = self.unseen.iter().filter(|(_, is_later)| is_later.is_none()).map(|(entry, _)| *entry);
+        for entry in blind.collect::<Vec<_>>() {
+            let path = &sidecar.catalog.entries[entry].path;
+            let is_later = match base.stat(path) {
+                Ok(stat) => self.is_older_than(&stat),
+                Err(e) if is_gone(&e) => false,
+                Err(e) => {
+                    let place = base.place(path);
+                    return Err(Error::at("repair", place.as_path(), SidecarError::MayBeBegun(e)));
+                }
+            };
+            self.unseen.insert(entry, Some(is_later));
+        }
+        Ok(())
+    }
+
     /// Touches everything that the old list proved, so that it is younger than a new list.
     pub(super) fn take_over(&mut self, sidecar: &Sidecar, base: &Base) {
         self.give_times_back(sidecar, base);
-        let unseen = self.unseen.iter().filter(|(_, is_later)| **is_later).map(|(entry, _)| entry);
+        let unseen =
+            self.unseen.iter().filter(|(_, is_later)| **is_later == Some(true)).map(|(entry, _)| entry);
         for entry in self.list.made.iter().chain(unseen) {
             let holder = sidecar.catalog.entries.get(*entry).map(|of| base.holder(&of.path));
             if let Some(Ok(holder)) = holder

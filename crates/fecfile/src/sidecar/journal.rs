@@ -170,8 +170,8 @@ pub(super) struct Journal {
     /// Files whose whole damage is in the list.
     pub(super) listed: HashSet<usize>,
     /// Entries of the list that the system did not let be looked at, and that may be half mended: each with whether it
-    /// was changed later than the list.
-    pub(super) unseen: BTreeMap<usize, bool>,
+    /// was changed later than the list, if its stat tells.
+    pub(super) unseen: BTreeMap<usize, Option<bool>>,
 }
 
 /// The path of the list of a sidecar.

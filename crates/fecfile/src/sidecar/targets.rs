@@ -465,10 +465,8 @@ impl<'a> Targets<'a> {
         let (_, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
         let fail = self.fail(entry as u32);
         let is_whole = self.holds_all(entry, of)?;
+        // Whoever wrote to the file while it was read again shows here.
         if !is_whole && !self.begun.get(entry as u64) || self.begin(entry as u32)?.is_none() {
-            return Ok(false);
-        }
-        if self.ours(entry as u32)?.is_none() {
             return Ok(false);
         }
         let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };

@@ -9,7 +9,7 @@ use super::placement::Placement;
 use super::put::put;
 use super::send::Missing;
 use super::stored::{Stored, failure};
-use super::target::{Scheme, Target};
+use super::target::Target;
 use super::verify::SegmentState;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
@@ -127,14 +127,7 @@ impl Stored<'_> {
     /// Permissions of new objects: those that all objects of the payload in folders have. Without any such object they
     /// are the owner's alone, because nobody here knows who may read the payload.
     fn permissions(&self) -> u32 {
-        let roots = self.manifest.segments.iter().map(|segment| segment.root).chain([self.root]);
-        let keys: BTreeSet<String> = roots.map(|root| keys::prefix(&root)).collect();
-        let places = self.places.iter().filter_map(|place| match &place.target.scheme {
-            Scheme::Folder(path) => Some(path),
-            _ => None,
-        });
-        let folders = places.flat_map(|path| keys.iter().map(move |key| path.join(key)));
-        let files = folders.flat_map(|folder| {
+        let files = self.folders().flat_map(|folder| {
             let names = list(&folder).unwrap_or_default();
             names.into_iter().filter_map(move |name| std::fs::symlink_metadata(folder.join(name)).ok())
         });

@@ -2,11 +2,12 @@
 
 use super::error::StoresError;
 use super::fetch::Fetch;
+use super::keys;
 use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
 use super::room::Room;
-use super::target::Target;
+use super::target::{Scheme, Target};
 use crate::age::Keys;
 use crate::archive::Archive;
 use crate::context::{Context, Meter};
@@ -22,7 +23,7 @@ use crate::threads::no_thread;
 use fec_core::digest::Digest;
 use fec_core::format::manifest::{Manifest, ManifestTarget};
 use fec_core::format::seal::SealedKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -146,6 +147,31 @@ impl<'a> Stored<'a> {
     /// there may be no key at all: the seal is in the manifest of the whole.
     pub fn is_sealed(&self) -> bool {
         self.manifest.segments.iter().any(|segment| segment.geometry.shape().is_sealed())
+    }
+
+    /// The folders with objects of the payload, in places that are folders.
+    pub(super) fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let roots = self.manifest.segments.iter().map(|segment| segment.root).chain([self.root]);
+        let keys: BTreeSet<String> = roots.map(|root| keys::prefix(&root)).collect();
+        let below = move |place: &Path| keys.iter().map(|key| place.join(key)).collect::<Vec<_>>();
+        self.place_folders().flat_map(below)
+    }
+
+    /// The places that are folders.
+    fn place_folders(&self) -> impl Iterator<Item = &Path> {
+        self.places.iter().filter_map(|place| match &place.target.scheme {
+            Scheme::Folder(path) => Some(path.as_path()),
+            _ => None,
+        })
+    }
+
+    /// The policy for an output that is made of this payload: only those may read it who may read its objects in
+    /// folders. Places elsewhere set no limit.
+    pub fn made_of_objects(&self, policy: Policy) -> Policy {
+        let places = self.place_folders().filter_map(|path| std::fs::metadata(path).ok());
+        let policy = places.fold(policy, |policy, meta| policy.made_of_folder(&meta));
+        let folders: Vec<PathBuf> = self.folders().collect();
+        policy.made_of_paths(folders.iter().map(PathBuf::as_path))
     }
 
     /// Length of the sealed payload: a manifest knows all segments.

@@ -11,7 +11,9 @@ use crate::names::{is_plain, show};
 use crate::report::{Examination, ShardReport, ShardState};
 use crate::sign::Signatures;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Rewrites the damaged and missing files of `set`, with the remaining signatures; `others` are the files of other
@@ -47,9 +49,10 @@ pub(super) fn repair(
     let meta = set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
     job.check_memory(geometry.shape().set_bytes())?;
     if let Some(folder) = job.out {
-        std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, e))?;
+        let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
+        made.map_err(|e| Error::io("create", folder, e))?;
     }
-    let out = Box::new(NewFiles::create(&files, job.policy.sync)?);
+    let out = Box::new(NewFiles::create(&files, job.policy)?);
     let encoded = set.encoded();
     let meter = job.context.meter("repair", Some(geometry.payload_len()));
     let source =
