@@ -317,3 +317,18 @@ fn zeros_that_were_cut_off_come_back() {
         }
     }
 }
+
+/// A folder that a repair makes shows the names in it to nobody who may not read the sidecar.
+#[test]
+fn a_new_folder_is_as_private_as_the_sidecar() {
+    let place = Place::new(&["a"], 9_000);
+    fs::set_permissions(place.path("a"), Permissions::from_mode(0o600)).expect("its mode");
+    place.protect();
+    for (mode, expected) in [(0o600, 0o700), (0o640, 0o750)] {
+        fs::set_permissions(&place.output, Permissions::from_mode(mode)).expect("its mode");
+        let out = place.home.path().join(format!("out{mode}"));
+        let mended = place.repair(&Mend { out: Some(&out), ..mend() }).expect("it is written");
+        assert!(mended.failed.is_empty());
+        assert_eq!(fs::metadata(&out).expect("a folder").mode() & 0o777, expected);
+    }
+}

@@ -26,7 +26,9 @@ use crate::names::hex;
 use crate::seal::error::SealError;
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
+use std::fs::DirBuilder;
 use std::io::{ErrorKind as IoKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Options of a repair.
@@ -199,7 +201,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
         return Ok(mended);
     }
-    let out = copy.as_ref().map(Copy::begin).transpose()?;
+    let out = copy.as_ref().map(|copy| copy.begin(sidecar)).transpose()?;
     if is_journaled {
         journal.give_times_back(sidecar, base);
     }
@@ -406,8 +408,13 @@ impl<'a> Copy<'a> {
         sidecar.catalog.entries.iter().map(|entry| make(&entry.path)).collect()
     }
 
-    fn begin(&self) -> Result<Base> {
-        std::fs::create_dir_all(self.out).map_err(|e| Error::io("create", self.out, e))?;
+    /// A new folder is for those alone who may read the sidecar, which tells the names in it.
+    fn begin(&self, sidecar: &Sidecar) -> Result<Base> {
+        let anybody = Policy { force: false, sync: false, permissions: ANYBODY };
+        let made_of = |meta: std::fs::Metadata| anybody.made_of(meta.mode());
+        let policy = std::fs::metadata(sidecar.path()).map_or(anybody, made_of);
+        let made = DirBuilder::new().recursive(true).mode(policy.of_folder()).create(self.out);
+        made.map_err(|e| Error::io("create", self.out, e))?;
         write_own(&self.mark, &self.text, false)?;
         remove_stale(self.out);
         let base = Base::open(self.out).map_err(|e| Error::io("write", self.out, e))?;
