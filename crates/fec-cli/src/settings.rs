@@ -115,6 +115,7 @@ impl Settings {
     }
 
     /// With -q, tells on standard error why a command ends as it does, one line per reason.
+    #[cfg(feature = "stores")]
     pub(crate) fn say_quietly(&self, command: &str, lines: impl FnOnce() -> Vec<String>) {
         if self.quiet && !self.json {
             lines().iter().for_each(|line| say(&format!("fec: {command}: {line}")));
