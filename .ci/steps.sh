@@ -51,7 +51,7 @@ packages() {
     ! may_install || need ssh-keygen openssh-client
     # Without it live streams over bad networks are left out.
     ! may_install || need ip iproute2
-    ! may_install || need valgrind valgrind
+    [ -z "$long" ] || ! may_install || need valgrind valgrind
     python3 -c 'import ensurepip' 2> /dev/null || ! may_install || install_packages python3-venv
     [ -x "$target/ci-python/bin/python" ] || {
         python3 -m venv "$target/ci-python" && "$target/ci-python/bin/pip" install -q blake3
@@ -193,7 +193,13 @@ stores() {
     scripts/checks/test-stores.sh --install "${servers[@]}"
 }
 
-bounds() { scripts/checks/bounds.sh "$fec"; }
+# By day the fewest and the most threads.
+bounds() {
+    local threads='1 16'
+    [ -z "$long" ] || threads='1 2 16'
+    scripts/checks/bounds.sh --threads "$threads" "$fec"
+}
+
 gates() { "$fec" bench --gates; }
 model() { scripts/checks/model.sh "$fec"; }
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Checks that the anonymous memory of fec stays under 128 MiB, whatever the shape, the threads and the size.
 #
-#   scripts/checks/bounds.sh [--full] [--folder DIR] [FEC]
+#   scripts/checks/bounds.sh [--full] [--threads LIST] [--folder DIR] [FEC]
 #
-# Without --full: a payload of 200 MiB, shapes 33+67, 200+10, 1+255 and 128+128, 1, 2 and 16 threads: encode to shard files, to a
+# Without --full: a payload of 200 MiB, shapes 33+67, 200+10, 1+255 and 128+128, 1, 2 and 16 threads (or LIST): encode to shard files, to a
 # container from a file and from a pipe, decode of both and from a pipe (whole, and with m shards lost), verify. At 1+255 the
 # payload is 3 MiB, which becomes 768 MiB.
 # With --full only: 5 GiB through `fec encode - | fec decode - | cmp`, which uses no disk, and a sparse file of 5 GiB as
@@ -16,11 +16,12 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-folder=${TMPDIR:-/tmp} full='' fec=
+folder=${TMPDIR:-/tmp} full='' fec='' all_threads='1 2 16'
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) show_help ;;
     --full) full=yes ;;
+    --threads) [ $# -ge 2 ] || usage; all_threads=$2; shift ;;
     --folder) [ $# -ge 2 ] || usage; folder=$2; shift ;;
     -*) usage ;;
     *) [ -z "$fec" ] || usage; fec=$1 ;;
@@ -141,7 +142,7 @@ else
         IFS=: read -r k m mib <<< "$entry"
         shape=$k+$m
         python3 generate.py $((mib << 20)) > payload
-        for threads in 1 2 16; do
+        for threads in $all_threads; do
             run 'encode to shards' "$shape" "$threads" encode payload -k "$k" -m "$m" -o shards/ --no-sync > root
             run 'verify shards' "$shape" "$threads" verify shards --root @root
             run 'decode shards' "$shape" "$threads" decode shards -o back --no-sync
