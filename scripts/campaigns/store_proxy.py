@@ -122,6 +122,7 @@ class Proxy:
         self.kept_bytes = 0
         self.sockets = set()
         self.free_at = 0.0
+        self.listener = None
         self.stopping = False
         self.set_faults(faults)
 
@@ -156,22 +157,23 @@ class Proxy:
         return self
 
     def open(self):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
-        listener.listen(128)
-        self.port = listener.getsockname()[1]
+        if self.listener is None:
+            self.listener = socket.socket()
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.listener.bind(("127.0.0.1", self.port))
+        self.listener.listen(128)
+        self.port = self.listener.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.endpoint = f"http://{self.host}"
-        self.listener, self.refusing = listener, False
-        threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
+        self.refusing = False
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     def refuse(self):
         """Connections are refused until open() is called; those that stand are reset."""
         self.refusing = True
+        # Its port stays bound: whoever connects to anything could get it meanwhile.
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
         with self.lock:
             standing = list(self.sockets)
         for each in standing:
@@ -180,6 +182,7 @@ class Proxy:
     def __exit__(self, *_):
         self.stopping = True
         self.refuse()
+        self.listener.close()
 
     def accept(self, listener):
         while True:
