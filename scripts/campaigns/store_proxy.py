@@ -122,7 +122,7 @@ class Proxy:
         self.kept_bytes = 0
         self.sockets = set()
         self.free_at = 0.0
-        self.listener = None
+        self.holder = None
         self.stopping = False
         self.set_faults(faults)
 
@@ -157,23 +157,29 @@ class Proxy:
         return self
 
     def open(self):
-        if self.listener is None:
-            self.listener = socket.socket()
-            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.listener.bind(("127.0.0.1", self.port))
-        self.listener.listen(128)
-        self.port = self.listener.getsockname()[1]
+        if self.holder is None:
+            # It only keeps the port: while connections are refused, another program's could get it.
+            self.holder = self.bound()
+        listener = self.bound()
+        listener.listen(128)
         self.host = f"127.0.0.1:{self.port}"
         self.endpoint = f"http://{self.host}"
-        self.refusing = False
-        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+        self.listener, self.refusing = listener, False
+        threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
+
+    def bound(self):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", self.port))
+        self.port = sock.getsockname()[1]
+        return sock
 
     def refuse(self):
         """Connections are refused until open() is called; those that stand are reset."""
         self.refusing = True
-        # Its port stays bound: whoever connects to anything could get it meanwhile.
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
         with self.lock:
             standing = list(self.sockets)
         for each in standing:
@@ -182,7 +188,7 @@ class Proxy:
     def __exit__(self, *_):
         self.stopping = True
         self.refuse()
-        self.listener.close()
+        self.holder.close()
 
     def accept(self, listener):
         while True:
