@@ -122,7 +122,6 @@ class Proxy:
         self.kept_bytes = 0
         self.sockets = set()
         self.free_at = 0.0
-        self.holder = None
         self.stopping = False
         self.set_faults(faults)
 
@@ -157,38 +156,33 @@ class Proxy:
         return self
 
     def open(self):
-        if self.holder is None:
-            # It only keeps the port: while connections are refused, another program's could get it.
-            self.holder = self.bound()
-        listener = self.bound()
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port))
         listener.listen(128)
+        self.port = listener.getsockname()[1]
         self.host = f"127.0.0.1:{self.port}"
         self.endpoint = f"http://{self.host}"
         self.listener, self.refusing = listener, False
         threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
 
-    def bound(self):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("127.0.0.1", self.port))
-        self.port = sock.getsockname()[1]
-        return sock
-
     def refuse(self):
         """Connections are refused until open() is called; those that stand are reset."""
-        self.refusing = True
-        with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        self.close_door()
         with self.lock:
             standing = list(self.sockets)
         for each in standing:
             self.reset(each)
 
+    def close_door(self):
+        self.refusing = True
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
     def __exit__(self, *_):
         self.stopping = True
         self.refuse()
-        self.holder.close()
 
     def accept(self, listener):
         while True:
@@ -416,6 +410,8 @@ class Proxy:
         elif (method, target) == ("GET", "/-/counts"):
             body = json.dumps(self.counts).encode()
         elif (method, target) == ("DELETE", "/-/listen"):
+            # Before the answer: whoever has that is refused, and not reset.
+            self.close_door()
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             threading.Timer(float(request.body), self.open).start()
             self.refuse()
