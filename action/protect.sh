@@ -1,8 +1,9 @@
 #!/bin/bash
 # The work of action/protect: codes what was built, and deals its shards out to folders, one for each artifact or cache.
 #
-# Environment, as action.yml gives it: PATHS (one on each line), NAME, K, M, DOMAINS, and of the runner RUNNER_TEMP, GITHUB_OUTPUT and
-# GITHUB_STEP_SUMMARY. FEC is the command. Afterwards the folders $RUNNER_TEMP/fec/NAME/0 to DOMAINS-1 are there, and `root` is an output.
+# Environment, as action.yml gives it: PATHS (one on each line), NAME, K, M, DOMAINS, and of the runner RUNNER_TEMP,
+# GITHUB_OUTPUT and GITHUB_STEP_SUMMARY. FEC is the command. Afterwards the folders $RUNNER_TEMP/fec/NAME/0 to DOMAINS-1
+# are there, and `root` is an output.
 set -euo pipefail
 
 fail() { echo "::error::protect: $*" >&2; exit 1; }

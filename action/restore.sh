@@ -1,12 +1,14 @@
 #!/bin/bash
-# The work of action/restore: proves what came of the artifacts or caches, restores the payload under its root, and unpacks it.
+# The work of action/restore: proves what came of the artifacts or caches, restores the payload under its root, and
+# unpacks it.
 #
-#   restore.sh --clean    removes what a step before may have left of that name: what is restored has to come from elsewhere
+#   restore.sh --clean    removes what a step before may have left of that name: what is restored has to come from
+#                         elsewhere
 #   restore.sh
 #
-# Environment, as action.yml gives it: ROOT, NAME, OUTPUT (a folder), and of the runner RUNNER_TEMP, GITHUB_OUTPUT and GITHUB_STEP_SUMMARY.
-# FEC is the command; what came is in the folder $RUNNER_TEMP/fec/NAME, in folders of any names. Nothing is unpacked before all of it is
-# proved.
+# Environment, as action.yml gives it: ROOT, NAME, OUTPUT (a folder), and of the runner RUNNER_TEMP, GITHUB_OUTPUT and
+# GITHUB_STEP_SUMMARY. FEC is the command; what came is in the folder $RUNNER_TEMP/fec/NAME, in folders of any names.
+# Nothing is unpacked before all of it is proved.
 set -euo pipefail
 
 fail() { echo "::error::restore: $*" >&2; exit 1; }

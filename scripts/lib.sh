@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the scripts share. It is sourced and does nothing but set a few variables and find cargo; nothing here leaves the folder
-# that the script was called in.
+# What the scripts share. It is sourced and does nothing but set a few variables and find cargo; nothing here leaves the
+# folder that the script was called in.
 
 # The script in full, its name in messages, and the project.
 self=$(realpath -e -- "$0")

@@ -1,16 +1,18 @@
 #!/bin/bash
-# Times whole commands against plain tools that go through the same bytes, in turns, and prints medians and their ratios.
+# Times whole commands against plain tools that go through the same bytes, in turns, and prints medians and their
+# ratios.
 #
 #   scripts/bench/compare-files.sh [--folder DIR] [--pairs N] [--mib M] [--threads N] [--no-disk] [FEC]
 #
 # M MiB (1024) of random data become 100 shard files with -j N (2), all read from the page cache, N pairs (5):
 #   `fec encode` against `cp` of one file as large as all shard files together: on the disk at the end (fec's default
-#   against `cp` followed by `sync` of the copy; not with --no-disk), and in the page cache (--no-sync against cp alone);
-#   `fec decode` of the shard files, all intact, to a file against `cat` of those with the originals to one: on the disk (the
-#   copy followed by `sync` of it), and in the page cache;
+#   against `cp` followed by `sync` of the copy; not with --no-disk), and in the page cache (--no-sync against cp
+#   alone);
+#   `fec decode` of the shard files, all intact, to a file against `cat` of those with the originals to one: on the disk
+#   (the copy followed by `sync` of it), and in the page cache;
 #   `fec verify` of the shard files against `b3sum` of them, if b3sum is there (cargo install b3sum).
-# DIR (the system's folder for temporary files if unset) must be on a disk for the figures with sync to mean anything; it
-# takes 8 times M MiB. Processor time tells more than the clock where other work runs on the machine.
+# DIR (the system's folder for temporary files if unset) must be on a disk for the figures with sync to mean anything;
+# it takes 8 times M MiB. Processor time tells more than the clock where other work runs on the machine.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -51,7 +51,8 @@ blake3.blake3(max_threads=1).update_mmap(sys.argv[1]).hexdigest()
 print(time.perf_counter() - wall, time.process_time() - cpu)
 """
 
-# The peak of a child's memory, from a process that is small itself: ru_maxrss of a child begins with what its parent had.
+# The peak of a child's memory, from a process that is small itself: ru_maxrss of a child begins with what its parent
+# had.
 WATCH = """
 import json, os, re, subprocess, sys, time
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

@@ -59,8 +59,8 @@ FAULTS = {
 FAULTS_OF = {call: named.split() for calls, named in FAULTS.items() for call in calls.split()}
 READ = re.compile("read|pread|open|getdents|stat|lseek|mmap|fcntl")
 
-# outputs: names of what is made. by_file: the files of a folder are made anew one by one. feed: what comes through a pipe. out: what the
-# clean run prints. key: that of whoever signs, if bytes differ from run to run
+# outputs: names of what is made. by_file: the files of a folder are made anew one by one. feed: what comes through a
+# pipe. out: what the clean run prints. key: that of whoever signs, if bytes differ from run to run
 Case = collections.namedtuple("Case", "name op args state end code made points outputs by_file feed out key")
 
 
@@ -286,7 +286,8 @@ class Campaign(faults.Campaign):
             wrong.append("again: exit code %s: %s" % (again.code, again.err.strip()[-300:]))
         torn, old, inputs = self.changes(case, home, after)
         wrong += ["again: " + x for x in torn + inputs] + ["again: %s is not new" % x for x in old]
-        # What was made while the machine's own number could not be read counts as another machine's, and goes away after a day.
+        # What was made while the machine's own number could not be read counts as another machine's, and goes away
+        # after a day.
         is_unnamed = not is_killed and bool(READ.match(point.call))
         wrong += ["again: %s is left behind" % re.sub(r"\d+", "N", key) for key in after if is_left(key) and not (is_unnamed and key in left)]
         self.by_call[point.call].update({"faults": 1, "held": not wrong, "not held": bool(wrong)})

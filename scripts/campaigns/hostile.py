@@ -646,7 +646,8 @@ def check_decode(run, way, args, stdin, wants, whole, live, payloads):
         else:
             run.note("not-restored", "%s: %d bytes, %s" % (way, len(good[0].payload), said), args)
     elif way == "pipe" and not whole:
-        # What fec says of a shard file in a pipe, of the chain that it follows, or of the first group of that which fails.
+        # What fec says of a shard file in a pipe, of the chain that it follows, or of the first group of that which
+        # fails.
         run.note("pipe-allowed", said, args)
     elif code == 2 and "no shard files" in run.errors and len(run.paths) > 1 and all(is_container(x) for x in run.case.blobs):
         pass                                             # (several containers that are all that was named: wrong use)

@@ -1,15 +1,17 @@
 #!/bin/bash
-# Puts small faults into the code, one at a time, and tells which of them no test notices: cargo-mutants over the parts that decide
-# what is believed.
+# Puts small faults into the code, one at a time, and tells which of them no test notices: cargo-mutants over the parts
+# that decide what is believed.
 #
 #   scripts/campaigns/mutants.sh [--install] [--list] [--sample N] [--seed SEED] [--folder DIR] [--jobs N] [PART…]
 #
-# PART is format, merkle, set, params, window (of fec-core), restore, output, choose (of fecfile); without PART all of them, which
-# takes most of a day: a fault takes seconds to build in fec-core and up to a minute in fecfile, and its crate's own tests run.
+# PART is format, merkle, set, params, window (of fec-core), restore, output, choose (of fecfile); without PART all of
+# them, which takes most of a day: a fault takes seconds to build in fec-core and up to a minute in fecfile, and its
+# crate's own tests run.
 # --sample takes N faults of each part at random, by SEED (1), or all where there are no more: an estimate in an hour.
-# --list tells the faults of each part and how many they are, and runs nothing. --install gets cargo-mutants if it is not there.
-# DIR gets a folder for each part, with missed.txt and the logs (mutants.out here if unset); a part that was broken off begins anew.
-# Faults that change nothing go to .cargo/mutants.toml, each with its reason. Exit code 1 if a fault was missed; a timeout is noticed.
+# --list tells the faults of each part and how many they are, and runs nothing. --install gets cargo-mutants if it is
+# not there. DIR gets a folder for each part, with missed.txt and the logs (mutants.out here if unset); a part that was
+# broken off begins anew. Faults that change nothing go to .cargo/mutants.toml, each with its reason. Exit code 1 if a
+# fault was missed; a timeout is noticed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -38,8 +40,8 @@ mkdir -p "$folder"
 folder=$(realpath -e -- "$folder")
 cd "$root"
 
-# of_part PART: its crate, its files, those of them that are left out and the tests that have to notice, in the variables package, files,
-# without and tests, and how many seconds they may take, in patience.
+# of_part PART: its crate, its files, those of them that are left out and the tests that have to notice, in the
+# variables package, files, without and tests, and how many seconds they may take, in patience.
 of_part() {
     without=()
     package=fec-core patience=20 tests=(--lib --test format --test layouts --test vectors --test set)
@@ -59,7 +61,8 @@ of_part() {
 export CARGO_PROFILE_TEST_OPT_LEVEL=1 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_TEST_DEBUG=0 CARGO_PROFILE_DEV_DEBUG=0
 export CARGO_INCREMENTAL=1
 
-# sampled SEED N: N of the lines of standard input, the same ones for the same seed, each as a regular expression for all of the line.
+# sampled SEED N: N of the lines of standard input, the same ones for the same seed, each as a regular expression for
+# all of the line.
 sampled() {
     python3 -c 'import random, re, sys
 lines = sys.stdin.read().splitlines()

@@ -411,7 +411,8 @@ class Round:
         expect(self.same(tree), "repair made something else: " + difference(tree, now))
         after = self.sidecar()
         if after != whole:
-            # choice: of the pieces of generations before, nothing is said, and recovery shards of sets whose originals are gone serve nothing
+            # choice: of the pieces of generations before, nothing is said, and recovery shards of sets whose originals
+            # are gone serve nothing
             catalog = oracle_sidecar.Reader(whole).catalog
             block = catalog.block
             plain = [bytearray(after), bytearray(whole)]

@@ -3,14 +3,15 @@
 #
 #   scripts/checks/bounds.sh [--full] [--threads LIST] [--folder DIR] [FEC]
 #
-# Without --full: a payload of 200 MiB, shapes 33+67, 200+10, 1+255 and 128+128, 1, 2 and 16 threads (or LIST): encode to shard files, to a
-# container from a file and from a pipe, decode of both and from a pipe (whole, and with m shards lost), verify. At 1+255 the
-# payload is 3 MiB, which becomes 768 MiB.
+# Without --full: a payload of 200 MiB, shapes 33+67, 200+10, 1+255 and 128+128, 1, 2 and 16 threads (or LIST): encode
+# to shard files, to a container from a file and from a pipe, decode of both and from a pipe (whole, and with m shards
+# lost), verify. At 1+255 the payload is 3 MiB, which becomes 768 MiB.
 # With --full only: 5 GiB through `fec encode - | fec decode - | cmp`, which uses no disk, and a sparse file of 5 GiB as
 # shard files 200 + 10 and back (about 11 GiB of DIR, the system's folder for temporary files if unset).
 #
 # With one thread the system is told not to grant more than the limit (RLIMIT_DATA), as on a small board.
-# Peaks are the largest RssAnon of /proc/PID/status, read every 2 ms: pages of files do not count, stacks and buffers do.
+# Peaks are the largest RssAnon of /proc/PID/status, read every 2 ms: pages of files do not count, stacks and buffers
+# do.
 #   FEC_LIMIT_MIB   the limit; 128 if unset
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

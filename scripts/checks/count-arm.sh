@@ -1,12 +1,12 @@
 #!/bin/bash
-# Counts the instructions that the hot operations take on 64-bit ARM, exactly, in emulation, and compares them with the counts on
-# record: none may grow by more than 2 %. It is a count, not a speed.
+# Counts the instructions that the hot operations take on 64-bit ARM, exactly, in emulation, and compares them with the
+# counts on record: none may grow by more than 2 %. It is a count, not a speed.
 #
 #   scripts/checks/count-arm.sh [--record]
 #
-# A count is for 64 bytes of every shard of a set, loads, stores and loops included: the difference of runs with one and three
-# rounds, so that set-up is not in it. With --record the counts on record are replaced. They depend on the compiler: with
-# another one than the record names, they are printed and not compared.
+# A count is for 64 bytes of every shard of a set, loads, stores and loops included: the difference of runs with one and
+# three rounds, so that set-up is not in it. With --record the counts on record are replaced. They depend on the
+# compiler: with another one than the record names, they are printed and not compared.
 # Needs what scripts/checks/test-arm.sh needs (it installs that on Debian, as root), and a C compiler.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

@@ -3,11 +3,11 @@
 #
 #   scripts/checks/coverage.sh [--install] [--html DIR] [PACKAGE…]
 #
-# Builds these packages, or all, with counters, runs their tests, and prints a line for each file: its regions, functions and lines,
-# and how many of them no test came to. Takes ten minutes for fec-core, and much longer for all. --html puts the sources with their
-# counts into DIR. A test may fail under it (programs with counters need more memory, and one that is killed writes none): that is
-# told and changes nothing. Needs the component llvm-tools of the toolchain; --install gets it through rustup. Exit code 2 if it is
-# not there.
+# Builds these packages, or all, with counters, runs their tests, and prints a line for each file: its regions,
+# functions and lines, and how many of them no test came to. Takes ten minutes for fec-core, and much longer for all.
+# --html puts the sources with their counts into DIR. A test may fail under it (programs with counters need more memory,
+# and one that is killed writes none): that is told and changes nothing. Needs the component llvm-tools of the
+# toolchain; --install gets it through rustup. Exit code 2 if it is not there.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

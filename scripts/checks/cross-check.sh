@@ -5,8 +5,8 @@
 #
 # FEC is the binary; without it one is built. For every shape both encode (the bytes must be equal), each restores and
 # verifies what the other wrote, and both read the same damaged copies: they must agree on the exit code of verify and
-# decode, with and without the root, and whatever is restored must be the payload. What is sealed, in stores too, each opens
-# of the other (scripts/oracle seal).
+# decode, with and without the root, and whatever is restored must be the payload. What is sealed, in stores too, each
+# opens of the other (scripts/oracle seal).
 #
 #   FEC_SEED     number that the payloads and the damage follow from; printed, random if unset
 #   FEC_ROUNDS   damaged copies of each kind and shape; 1 if unset
@@ -25,8 +25,8 @@ make_scratch
 cd "$scratch"
 echo "cross-check: seed $seed"
 
-# What happens to a copy. `light` is what m shards or the redundancy of a container can bear, `heavy` is not: each kind of
-# damage meets files that can just be restored, and files that cannot.
+# What happens to a copy. `light` is what m shards or the redundancy of a container can bear, `heavy` is not: each kind
+# of damage meets files that can just be restored, and files that cannot.
 cat > damage.py <<'PYTHON'
 import os, random, sys
 

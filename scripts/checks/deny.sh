@@ -3,7 +3,8 @@
 #
 #   scripts/checks/deny.sh [--install] [--advisories]
 #
-# --advisories asks for known faults of the packages too, which takes the network: the list of them is a repository that is fetched.
+# --advisories asks for known faults of the packages too, which takes the network: the list of them is a repository that
+# is fetched.
 # --install gets cargo-deny if it is not there, which takes minutes. Exit code 2 if it is not there.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

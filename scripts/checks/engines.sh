@@ -1,12 +1,14 @@
 #!/bin/bash
-# Runs the examples of examples/engines: 40 files on two workers, killed midway and run again, with only the rest left to do.
+# Runs the examples of examples/engines: 40 files on two workers, killed midway and run again, with only the rest left
+# to do.
 #
 #   scripts/checks/engines.sh --fec BIN [--only xargs|slurm|kubernetes|dask|ray]
 #
-# Of each: a run without trouble; one of which every process is killed (SIGKILL) when some outputs are there; the same again,
-# which must keep those and make the others; once more, which must keep all and write nothing. Then all are decoded and
-# compared. Slurm's script and the command of Kubernetes run here, two at a time, with the variables that those set. Dask and
-# Ray are installed from PyPI into an environment of their own, and left out where they cannot be had.
+# Of each: a run without trouble; one of which every process is killed (SIGKILL) when some outputs are there; the same
+# again, which must keep those and make the others; once more, which must keep all and write nothing. Then all are
+# decoded and compared. Slurm's script and the command of Kubernetes run here, two at a time, with the variables that
+# those set. Dask and Ray are installed from PyPI into an environment of their own, and left out where they cannot be
+# had.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

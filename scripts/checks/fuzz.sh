@@ -1,22 +1,25 @@
 #!/bin/bash
-# Fuzzes the parsers and decoders: builds the targets of the folder fuzz and runs each from its corpus, one after the other.
+# Fuzzes the parsers and decoders: builds the targets of the folder fuzz and runs each from its corpus, one after the
+# other.
 #
 #   scripts/checks/fuzz.sh [--seconds N | --runs N] [--seed N] [--keep] [--fast] [TARGET…]
 #   scripts/checks/fuzz.sh --list | --minimise [TARGET…] | --reproduce TARGET FILE
 #
-# Without TARGET: all of them, 20 seconds each. --seconds 0 runs until something is found. --runs ends a target after so many
-# executions instead, which with one --seed are always the same ones. The table at the end has a line for each target: executions,
-# executions a second, what was covered (counters of branches), inputs in the corpus by then, and milliseconds of the slowest input.
+# Without TARGET: all of them, 20 seconds each. --seconds 0 runs until something is found. --runs ends a target after so
+# many executions instead, which with one --seed are always the same ones. The table at the end has a line for each
+# target: executions, executions a second, what was covered (counters of branches), inputs in the corpus by then, and
+# milliseconds of the slowest input.
 #
-# --fast leaves out the address sanitizer and looking into comparisons, and is ten times as fast: for many executions, beside fewer with
-# both. Overflows and assertions are findings with it too.
+# --fast leaves out the address sanitizer and looking into comparisons, and is ten times as fast: for many executions,
+# beside fewer with both. Overflows and assertions are findings with it too.
 #
-# Inputs that earlier runs found worth keeping stand in fuzz/corpus/TARGET.tar.gz. New ones are thrown away; with --keep they go to
-# fuzz/kept/TARGET, and --minimise packs the fewest small inputs of both that cover as much. An input that fails stays in fuzz/artifacts/TARGET, and --reproduce runs it
-# again. It is mended with a test in the crate that fails on it, and need not be kept here.
+# Inputs that earlier runs found worth keeping stand in fuzz/corpus/TARGET.tar.gz. New ones are thrown away; with --keep
+# they go to fuzz/kept/TARGET, and --minimise packs the fewest small inputs of both that cover as much. An input that
+# fails stays in fuzz/artifacts/TARGET, and --reproduce runs it again. It is mended with a test in the crate that fails
+# on it, and need not be kept here.
 #
-# Needs no cargo-fuzz and no nightly compiler: RUSTC_BOOTSTRAP switches on what is needed, the address sanitizer and counters. Exit
-# codes: 1 something was found, 2 the compiler cannot do it here.
+# Needs no cargo-fuzz and no nightly compiler: RUSTC_BOOTSTRAP switches on what is needed, the address sanitizer and
+# counters. Exit codes: 1 something was found, 2 the compiler cannot do it here.
 #   FEC_FUZZ_JOBS   how many targets run at the same time; 1 if unset
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -81,7 +84,8 @@ for target in "${targets[@]}"; do bins+=(--bin "$target"); done
 cargo build --release --locked --quiet --manifest-path "$fuzz/Cargo.toml" --target "$triple" "${bins[@]}"
 programs=$CARGO_TARGET_DIR/$triple/release
 
-# The options of libFuzzer that all runs have. A leak is no finding: sanitizers see those only where they may trace processes.
+# The options of libFuzzer that all runs have. A leak is no finding: sanitizers see those only where they may trace
+# processes.
 options=(-timeout=10 -rss_limit_mb=2048 -detect_leaks=0 -max_len=8192)
 # To weigh inputs by what is rare in them takes a good part of the time of short ones.
 [ -z "$fast" ] || options+=(-entropic=0)

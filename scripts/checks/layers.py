@@ -163,7 +163,8 @@ def load(files, file, folder, parent, crates):
             while tokens[at][0] == "::" and is_name(tokens[at + 1][0]):
                 path.append(tokens[at + 1][0])
                 at += 2
-            # One small word alone is a function or a macro, if it is called. What follows a type in brackets belongs to that.
+            # One small word alone is a function or a macro, if it is called. What follows a type in brackets belongs to
+            # that.
             called = tokens[at][0] in ("(", "!")
             if len(path) > 1 or before != "::" and (called or not token[0].islower()):
                 module.paths.append((path, line))

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs the core under Miri, which interprets it and sees reads and writes outside of what is borrowed, unaligned ones, uninitialised
-# bytes, and races: crates/fec-core/tests/small.rs, with every kernel of this architecture that Miri knows the instructions of, and the
-# hashes without kernels of their own.
+# Runs the core under Miri, which interprets it and sees reads and writes outside of what is borrowed, unaligned ones,
+# uninitialised bytes, and races: crates/fec-core/tests/small.rs, with every kernel of this architecture that Miri knows
+# the instructions of, and the hashes without kernels of their own.
 #
 #   scripts/checks/miri.sh [--install]
 #
-# Behind it those unit tests of the core that Miri gets through. Takes about three minutes. Needs a nightly toolchain with Miri and the
-# sources of the library; --install gets them through rustup. Exit code 2 if they are not there.
+# Behind it those unit tests of the core that Miri gets through. Takes about three minutes. Needs a nightly toolchain
+# with Miri and the sources of the library; --install gets them through rustup. Exit code 2 if they are not there.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -35,7 +35,8 @@ x86_64) export RUSTFLAGS='-Ctarget-feature=+ssse3,+avx2,+avx512f,+avx512bw,+avx5
 esac
 cargo +nightly miri setup --quiet
 cargo +nightly miri test --quiet -p fec-core --test small
-# Left out: what asks the system for more than Miri knows (madvise, mprotect), and what takes Miri longer than a minute each.
+# Left out: what asks the system for more than Miri knows (madvise, mprotect), and what takes Miri longer than a minute
+# each.
 cargo +nightly miri test --quiet -p fec-core --lib -- \
     --skip window::lane_sums --skip window::work --skip window::row::tests::groups --skip window::row::tests::no_stratum \
     --skip window::row::tests::rows_stay --skip window::encoder::owed --skip digest::blocks --skip digest::columns --skip digest::digests --skip digest::sha256 \

@@ -3,9 +3,11 @@
 #
 #   scripts/checks/model-arm.sh [--tuned] [CORE…]
 #
-# With --tuned the code is compiled for the first CORE (-C target-cpu), otherwise for any 64-bit ARM, as what boards get.
-# CORE: cortex-a53, cortex-a55 and cortex-a76 if none is named. Needs what scripts/release/build-static.sh needs for aarch64, and llvm-mca of
-# LLVM 16 or newer (on Debian, as root, it installs llvm-22). No speed follows from the figures: the model has no caches.
+# With --tuned the code is compiled for the first CORE (-C target-cpu), otherwise for any 64-bit ARM, as what boards
+# get.
+# CORE: cortex-a53, cortex-a55 and cortex-a76 if none is named. Needs what scripts/release/build-static.sh needs for
+# aarch64, and llvm-mca of LLVM 16 or newer (on Debian, as root, it installs llvm-22). No speed follows from the
+# figures: the model has no caches.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

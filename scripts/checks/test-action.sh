@@ -1,5 +1,6 @@
 #!/bin/bash
-# The scripts of action/ against folders of this machine, which stand for a runner's artifacts: nothing is sent anywhere.
+# The scripts of action/ against folders of this machine, which stand for a runner's artifacts: nothing is sent
+# anywhere.
 #
 #   scripts/checks/test-action.sh FEC
 set -euo pipefail

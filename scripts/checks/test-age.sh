@@ -3,8 +3,8 @@
 #
 #   scripts/checks/test-age.sh FEC [ROUNDS]
 #
-# With Go, which loads both from its module proxy, Go's age has the post-quantum keys too; without it Debian's age serves, which may be older. What
-# cannot be had is told, and is no failure of fec.
+# With Go, which loads both from its module proxy, Go's age has the post-quantum keys too; without it Debian's age
+# serves, which may be older. What cannot be had is told, and is no failure of fec.
 set -euo pipefail
 
 # shellcheck source=scripts/lib.sh

@@ -51,8 +51,8 @@ make_scratch
 echo "test-arm: $("${RUSTC:-rustc}" --version), $(qemu-aarch64 --version | sed -n 1p)"
 echo "test-arm: this is emulation: it shows what is right, never how fast it is"
 
-# The binary under test: `arm CPU ARGUMENTS…`. No `-L` for qemu: it would mix two C libraries and hang at the first thread. The
-# timeouts guard against the like.
+# The binary under test: `arm CPU ARGUMENTS…`. No `-L` for qemu: it would mix two C libraries and hang at the first
+# thread. The timeouts guard against the like.
 arm() { timeout "$timeout" qemu-aarch64 -cpu "$@"; }
 
 # check_binary CPU: shard files and containers of a real file (the binary itself), by every kernel that this CPU has.
@@ -87,8 +87,8 @@ check_binary() (
     echo "test-arm: the binary on emulated $cpu ($backends): $compared times the bytes and roots of the native one, $(stat -c %s payload) bytes restored"
 )
 
-# check_stream CPU: live streams of the same file. Without timers and with everything random fixed, the packets are the native
-# ones to the byte; a twentieth of them is lost on the way. At last through a pipe, and over UDP on this machine.
+# check_stream CPU: live streams of the same file. Without timers and with everything random fixed, the packets are the
+# native ones to the byte; a twentieth of them is lost on the way. At last through a pipe, and over UDP on this machine.
 check_stream() (
     cpu=$1 shown=''
     cd "$scratch/$cpu"
@@ -133,8 +133,8 @@ check_core() (
     cargo test --profile "$profile" -p fec-core --features blake3-lanes --target "$target" "$@"
 )
 
-# check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests are
-# native, the binary under test is not.
+# check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests
+# are native, the binary under test is not.
 check_golden() {
     FEC_UNDER_TEST="timeout $timeout qemu-aarch64 -cpu $1 $binary" cargo test --profile ci -p fec-cli --test golden -- "$2"
 }

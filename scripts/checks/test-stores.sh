@@ -3,8 +3,9 @@
 #
 #   scripts/checks/test-stores.sh [--tools DIR] [--install] [SERVER…]
 #
-# SERVER: moto, rclone, versitygw, versitygw+tls, azurite; all that are there if none is named. scripts/campaigns/store_servers.py says what they are,
-# and what --tools and --install do: DIR keeps the servers' programs, --install gets those that are missing.
+# SERVER: moto, rclone, versitygw, versitygw+tls, azurite; all that are there if none is named.
+# scripts/campaigns/store_servers.py says what they are, and what --tools and --install do: DIR keeps the servers'
+# programs, --install gets those that are missing.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -9,7 +9,8 @@ try:
 except ImportError:
     blake3_package = None
 
-# Both compression functions work on many inputs at once: a "lane int" holds one 32-bit word of each input in the low half of 64 bits.
+# Both compression functions work on many inputs at once: a "lane int" holds one 32-bit word of each input in the low
+# half of 64 bits.
 
 B3_IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)  # SHA-256's as well
 B3_PERM = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)

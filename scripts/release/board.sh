@@ -1,12 +1,12 @@
 #!/bin/bash
-# Measures another machine, with one command: asks it over SSH what it is, builds the static binary for it, copies that there, runs
-# a preset of `fec bench`, brings the result back, and prints it beside those of other machines.
+# Measures another machine, with one command: asks it over SSH what it is, builds the static binary for it, copies that
+# there, runs a preset of `fec bench`, brings the result back, and prints it beside those of other machines.
 #
 #   scripts/release/board.sh HOST [PRESET [OPTIONS…]]     e.g. scripts/release/board.sh pi@board kernels --quick
 #   scripts/release/board.sh --show [PRESET]              only prints what is there
 #
-# HOST is whatever ssh takes, with what ~/.ssh/config says of it. Nothing has to be installed there, and nothing is left there.
-# PRESET and OPTIONS are those of `fec bench`; without PRESET it is `reference`.
+# HOST is whatever ssh takes, with what ~/.ssh/config says of it. Nothing has to be installed there, and nothing is left
+# there. PRESET and OPTIONS are those of `fec bench`; without PRESET it is `reference`.
 #
 #   FEC_BINARY     the binary for that machine; without it scripts/release/build-static.sh builds one
 #   FEC_BOARDS     where results are kept: the folder boards if unset, one file HOST-PRESET.json for each

@@ -3,15 +3,16 @@
 #
 #   scripts/release/build-static.sh [--install | --env] [TARGET…]
 #
-# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is built. The
-# one for x86_64 has everything that `cargo install` brings; those for boards are without stores.
-# Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a cross gcc
-# for the linker: aarch64-linux-gnu-gcc and so on. On Debian and as root what is missing is installed first, cargo too (about
-# 280 MB once for aarch64), and the standard library of the binary is built from its sources with it, which makes it smaller. Elsewhere
-# rustup, where it is there, is asked for the standard library.
+# TARGET: aarch64 (64-bit ARM; the default), x86_64, armv7 (32-bit ARM), riscv64, or wasm32, for which fec-core alone is
+# built. The one for x86_64 has everything that `cargo install` brings; those for boards are without stores.
+# Where rustup has the target's standard library (`rustup target add aarch64-unknown-linux-gnu`), that is used, with a
+# cross gcc for the linker: aarch64-linux-gnu-gcc and so on. On Debian and as root what is missing is installed first,
+# cargo too (about 280 MB once for aarch64), and the standard library of the binary is built from its sources with it,
+# which makes it smaller. Elsewhere rustup, where it is there, is asked for the standard library.
 # With --install it installs and stops; with --env it prints the environment in which cargo builds for a target so.
 #
-#   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps by another
+#   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps
+#                      by another
 #                      compiler, are not disturbed
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -35,7 +36,8 @@ rustup_has() { has rustup && rustup target list --installed 2> /dev/null | grep 
 debian_has() { [ -x /usr/bin/rustc ] && [ -x /usr/bin/rustdoc ] && [ -d "/usr/lib/rustlib/$1/lib" ]; }
 debian_has_sources() { [ -x /usr/bin/rustc ] && [ -f /usr/lib/rustlib/src/rust/library/Cargo.lock ]; }
 
-# describe MACHINE: its target, what links for it, the Debian packages that bring Rust and that, and the way to its standard library.
+# describe MACHINE: its target, what links for it, the Debian packages that bring Rust and that, and the way to its
+# standard library.
 describe() {
     packages=() cross=() sources=''
     case $1 in
@@ -101,8 +103,8 @@ environment() {
 build() (
     mapfile -t assignments < <(environment)
     export "${assignments[@]}"
-    # Nothing unwinds, so no tables for that are asked for. A sequence of instructions becomes a function of its own only
-    # where that saves more than the function's entry in them takes, which it may have all the same.
+    # Nothing unwinds, so no tables for that are asked for. A sequence of instructions becomes a function of its own
+    # only where that saves more than the function's entry in them takes, which it may have all the same.
     name=CARGO_TARGET_${target^^}_RUSTFLAGS
     name=${name//-/_}
     flags='-C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32'
@@ -112,8 +114,8 @@ build() (
     done
     export "$name=${!name} $flags"
     arguments=(--profile board --quiet --target "$target")
-    # A standard library that is built with it, where its sources are: it is as small as the rest, and has neither tables for unwinding nor
-    # what prints backtraces, which would have no names to print.
+    # A standard library that is built with it, where its sources are: it is as small as the rest, and has neither
+    # tables for unwinding nor what prints backtraces, which would have no names to print.
     if [ "${RUSTC-}" = /usr/bin/rustc ] && debian_has_sources; then
         export RUSTC_BOOTSTRAP=1
         arguments+=("-Zbuild-std=std,panic_abort" "-Zbuild-std-features=default,optimize_for_size")

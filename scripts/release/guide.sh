@@ -3,8 +3,8 @@
 #
 #   scripts/release/guide.sh [FOLDER]
 #
-# FOLDER is target/guide if it is not given. Without mdbook on the path, cargo installs it to target/mdbook first (some minutes).
-# With --sources it stops before mdBook: the pages are in FOLDER/src, as the book has them.
+# FOLDER is target/guide if it is not given. Without mdbook on the path, cargo installs it to target/mdbook first (some
+# minutes). With --sources it stops before mdBook: the pages are in FOLDER/src, as the book has them.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -4,13 +4,15 @@
 #   scripts/release/package.sh [--to FOLDER] [PACKAGE…]
 #
 # PACKAGE, all of them if none is named:
-#   x86_64, aarch64, armv7, riscv64   a tarball with the static binary that scripts/release/build-static.sh makes, and an image of it
+#   x86_64, aarch64, armv7, riscv64   a tarball with the static binary that scripts/release/build-static.sh makes, and
+#                                     an image of it
 #   deb                               a package for Debian and Ubuntu on this machine's architecture
-#   crates                            what would be published: all crates are built from what is in their packages. Without that
-#                                     build: crates-unbuilt
+#   crates                            what would be published: all crates are built from what is in their packages.
+#                                     Without that build: crates-unbuilt
 #   wheel                             the package for Python
-# They go to FOLDER, target/packages if it is not given. Needs Rust, Python 3 and a C compiler; as root on Debian it installs the
-# rest. docs/guide/install.md says what is in each; scripts/release/test-packages.sh installs and runs them.
+# They go to FOLDER, target/packages if it is not given. Needs Rust, Python 3 and a C compiler; as root on Debian it
+# installs the rest. docs/guide/install.md says what is in each; scripts/release/test-packages.sh installs and runs
+# them.
 #
 #   FEC_PROFILE         the profile that the wheel is compiled in, for tests; release if unset
 #   SOURCE_DATE_EPOCH   the time of all files in the packages; that of the last commit if unset
@@ -44,8 +46,8 @@ fi
 export SOURCE_DATE_EPOCH
 umask 022
 
-# pages FOLDER: all manual pages in FOLDER/man1, and completions under the names that shells look for. The command says itself
-# which pages there are.
+# pages FOLDER: all manual pages in FOLDER/man1, and completions under the names that shells look for. The command says
+# itself which pages there are.
 pages() {
     local fec page next=(fec) found
     fec=$(find_fec)
@@ -98,7 +100,8 @@ certificates() {
     )
 }
 
-# image MACHINE BINARY: nothing but the binary, a folder for temporary files, one to work in, and what stores are reached with.
+# image MACHINE BINARY: nothing but the binary, a folder for temporary files, one to work in, and what stores are
+# reached with.
 image() {
     local rootfs=$scratch/image-$1
     install -D -m 755 "$2" "$rootfs/usr/bin/fec"

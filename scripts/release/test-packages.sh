@@ -1,11 +1,12 @@
 #!/bin/bash
-# Installs the packages that scripts/release/package.sh made and runs them, each in a root that has no Rust: a file is encoded, shards are lost,
-# it is decoded and compared.
+# Installs the packages that scripts/release/package.sh made and runs them, each in a root that has no Rust: a file is
+# encoded, shards are lost, it is decoded and compared.
 #
 #   scripts/release/test-packages.sh [FOLDER]
 #
-# Everything in FOLDER is tested, target/packages if it is not given. The .deb, the tarball for x86_64 and the wheel go into a root of
-# nothing but Debian's essential packages; binaries of other machines are emulated. As root on Debian; what it needs it installs.
+# Everything in FOLDER is tested, target/packages if it is not given. The .deb, the tarball for x86_64 and the wheel go
+# into a root of nothing but Debian's essential packages; binaries of other machines are emulated. As root on Debian;
+# what it needs it installs.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -34,7 +35,8 @@ enter() {
         [ -x "$inside/qemu" ] || install -m 755 "$(command -v "qemu-$emulator-static")" "$inside/qemu"
         set -- /qemu "$@"
     fi
-    # Nothing of this environment: the root has nothing else than what was installed. A time limit, since emulators may hang.
+    # Nothing of this environment: the root has nothing else than what was installed. A time limit, since emulators may
+    # hang.
     timeout 300 env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin chroot "$inside" "$@"
 }
 
@@ -63,7 +65,8 @@ round_trip() {
         rm -r "$work/b"
         run "$@" decode -q --root "$known" --from /trial/a --from /trial/b --from /trial/c -o /trial/stored
         cmp "$work/file" "$work/stored"
-        # A name has to be looked up, in a binary that brings its own C library: nobody answers there, which is exit code 4.
+        # A name has to be looked up, in a binary that brings its own C library: nobody answers there, which is exit
+        # code 4.
         local code=0
         run "$@" verify -q --root "$known" --from "s3://bucket/p,endpoint=http://localhost:9" > "$scratch/said" 2>&1 || code=$?
         [ "$code" = 4 ] || { cat "$scratch/said" >&2; fail "$2: a store that does not answer: exit code $code"; }

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Builds fec, static as for boards, for machines whose kernel is the portable one, and runs it on emulated ones: with a real file
-# it must write the bytes and print the roots of the native one, and restore the file from what is left after losses. For wasm32
-# fec-core is built, and nothing runs.
+# Builds fec, static as for boards, for machines whose kernel is the portable one, and runs it on emulated ones: with a
+# real file it must write the bytes and print the roots of the native one, and restore the file from what is left after
+# losses. For wasm32 fec-core is built, and nothing runs.
 #
 #   scripts/release/test-ports.sh [--install] [armv7|riscv64|wasm32]…
 #
-# Without a name: armv7 and wasm32. Needs what scripts/release/build-static.sh needs for them, and qemu-arm or qemu-riscv64; on Debian, as root, it
-# first installs what is missing; with --install it does only that.
+# Without a name: armv7 and wasm32. Needs what scripts/release/build-static.sh needs for them, and qemu-arm or
+# qemu-riscv64; on Debian, as root, it first installs what is missing; with --install it does only that.
 #
 #   CARGO_TARGET_DIR   it builds in the folder static in there, as scripts/release/build-static.sh does
 #   FEC_NATIVE         the native binary; without it one is built

@@ -34,7 +34,8 @@ def encode_cases():
         for j, size in enumerate(dict.fromkeys((0, 1, k - 1, k, k + 1, 64 * k - 1, 64 * k, 64 * k + 1))):
             for f, h in pick(j):
                 yield case(f, h, k, m, size, stored=(k, m) in ((1, 1), (2, 1)) and size in (1, 64 * k + 1))
-        # several sets: lone nodes in the tree, a last set that is not full, L below L0 (down to 2112), the set size that is just allowed
+        # several sets: lone nodes in the tree, a last set that is not full, L below L0 (down to 2112), the set size
+        # that is just allowed
         several = [(least, least + 1)]
         if k <= 2:
             several += [(2 * least, 5 * least), (least - 64 * k + 1, least), (least, 3 * least - 5), (least, 5 * least), (least, 5 * least + 1), (least, 6 * least),

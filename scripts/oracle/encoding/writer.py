@@ -9,7 +9,8 @@ from .meta import check_meta
 from .trees import group_root, leaf_input, path, set_field, tree
 
 
-# The hooks (alter, lie, rec, …) let the negative vectors be signed properly although they break a rule; the normal writer has none of them.
+# The hooks (alter, lie, rec, …) let the negative vectors be signed properly although they break a rule; the normal
+# writer has none of them.
 
 class Group:
     def __init__(self, geo, piece, before, alter=None, lie=None):

@@ -22,7 +22,8 @@ MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
 
 
-# SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4, m = 2, G = 1
+# SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4,
+# m = 2, G = 1
 
 
 def error_cases():

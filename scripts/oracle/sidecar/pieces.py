@@ -167,8 +167,9 @@ def choose(found, root, notes):
         if counted and not left:
             faults.append(Fault("wrong-root", "§17.6: no catalog has this root"))
     else:
-        # choice: what cannot be restored itself leads on from one that counts, but does not alone take away the one that can be; else a generation
-        # that was not written to its end would make the one before unreadable, and there would be nothing to report
+        # choice: what cannot be restored itself leads on from one that counts, but does not alone take away the one
+        # that can be; else a generation that was not written to its end would make the one before unreadable, and there
+        # would be nothing to report
         named, todo = set(), list(counted.values())
         while todo:
             x = todo.pop()

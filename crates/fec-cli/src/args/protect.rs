@@ -21,7 +21,7 @@ pub(crate) struct Protect {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is coded.
-    /// What has the size and time that it had is not read, so that damage is never mistaken for an edit; with --root,
+    /// A file with its recorded size and time is not read, so that damage is never mistaken for an edit; with --root,
     /// --signer or --sign everything is read
     #[arg(short, long)]
     pub(crate) update: bool,

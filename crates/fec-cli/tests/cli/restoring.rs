@@ -1,4 +1,4 @@
-//! What is restored of pipes, with roots and without, and in part.
+//! Payloads restored from pipes, with roots and without, and in part.
 
 use super::*;
 

@@ -317,12 +317,12 @@ fn a_sidecar_becomes_as_private_as_what_it_protects() {
     }
     // A sidecar elsewhere is as private as the folders that it does not lie in.
     fs::remove_dir_all(arena.path("d/new")).unwrap();
-    for (home, expected) in [(0o700, 0o600), (0o755, 0o644)] {
-        arena.write("home/work/d/file", &payload(2, 3000));
-        ["home/work", "home/work/d"].iter().for_each(|path| set_mode(&arena.path(path), 0o755));
-        set_mode(&arena.path("home"), home);
-        protect(&arena, &["home/work/d", "--base", "home/work", "-f", "-o", "out.fecp"]);
-        assert_eq!(fs::metadata(arena.path("out.fecp")).unwrap().mode() & 0o777, expected, "{home:o}");
+    for (outer, expected) in [(0o700, 0o600), (0o755, 0o644)] {
+        arena.write("outer/tree/d/file", &payload(2, 3000));
+        ["outer/tree", "outer/tree/d"].iter().for_each(|path| set_mode(&arena.path(path), 0o755));
+        set_mode(&arena.path("outer"), outer);
+        protect(&arena, &["outer/tree/d", "--base", "outer/tree", "-f", "-o", "out.fecp"]);
+        assert_eq!(fs::metadata(arena.path("out.fecp")).unwrap().mode() & 0o777, expected, "{outer:o}");
         fs::remove_file(arena.path("out.fecp")).unwrap();
     }
 }
