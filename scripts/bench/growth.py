@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""How the cost of whole commands grows: with the payload, with threads, with the shape of the code and with the length of shards.
+"""How the cost of whole commands grows: with the payload, with threads, with the shape of the code and with the length
+of shards.
 
     growth.py --fec BIN [--folder DIR] [--rounds N] [--only PART,...] [--pipe GIB] > TABLES
     growth.py --plot NAME TABLES
 
-Parts: payload (1 MiB to 1 GiB to 100 shard files, verified, and restored from them), pipe (a sparse file of GIB GiB (100) through
-`fec encode - | fec decode - >/dev/null`, and smaller ones), threads (1 to 16, of 1 GiB), shapes (k + m from 4 to 256, of 256 MiB) and
-lengths (shards of 4 KiB to 16 MiB, of 1 GiB; shorter ones no command makes: `fec bench sets` has them).
+Parts: payload (1 MiB to 1 GiB to 100 shard files, verified, and restored from them), pipe (a sparse file of GIB GiB
+(100) through `fec encode - | fec decode - >/dev/null`, and smaller ones), threads (1 to 16, of 1 GiB), shapes (k + m
+from 4 to 256, of 256 MiB) and lengths (shards of 4 KiB to 16 MiB, of 1 GiB; shorter ones no command makes: `fec bench
+sets` has them).
 
-Prints a table for each part: nanoseconds of processor time (user and system) for a byte of payload, medians of N rounds (3) in which
-the cases of a part take turns in random order, and the largest anonymous memory, read every 2 ms. Nothing is synced, and files are in the system's cache:
-what a disk does is not the tool's. DIR (/dev/shm) needs 6 GB. --plot draws such tables as NAME.svg (needs matplotlib).
+Prints a table for each part: nanoseconds of processor time (user and system) for a byte of payload, medians of N rounds
+(3) in which the cases of a part take turns in random order, and the largest anonymous memory, read every 2 ms. Nothing
+is synced, and files are in the system's cache: what a disk does is not the tool's. DIR (/dev/shm) needs 6 GB. --plot
+draws such tables as NAME.svg (needs matplotlib).
 """
 import argparse
 import os
@@ -91,7 +94,8 @@ class Growth:
         return run(self.fec, "encode", path, "-o", self.path("shards") + "/", "--no-sync", "-q", *options)
 
     def table(self, title, x, cases, columns, measure):
-        """Measures all cases in rounds, each in another random order. `measure` returns (processor s, clock s, KiB) for each column."""
+        """Measures all cases in rounds, each in another random order. `measure` returns (processor s, clock s, KiB) for
+        each column."""
         found = {case: [] for case in cases}
         for turn in range(self.rounds):
             for case in self.random.sample(cases, len(cases)):

@@ -1,28 +1,32 @@
 #!/usr/bin/env python3
-"""Faults at every system call of `fec encode`, `decode`, `verify` and `repair` with shard files and containers, made by strace.
+"""Faults at every system call of `fec encode`, `decode`, `verify` and `repair` with shard files and containers, made by
+strace.
 
     encoding_faults.py --fec BIN [--only NAME,...] [--every N] [--seed S] [--jobs J] [--threads N] [--dir DIR] [--keep]
                        [--point CALL:N:FAULT] [--power]
 
-The machinery is that of faults.py, which does the same for sidecars. A clean run under strace tells the calls that open, read, write,
-sync, rename, map, lock, close, cut and start threads, from when the loader and Rust's runtime are done. Each of them, in each way that
-suits it (FAULTS), fails once or from then on (ENOSPC+), or is where the process is killed, or where all calls that write fail
-from then on (dead), or does nothing and lies about it (retval=0, retval=1). NAME is a scenario (encode-shards), or encode, decode,
-verify or repair for all of one command.
+The machinery is that of faults.py, which does the same for sidecars. A clean run under strace tells the calls that
+open, read, write, sync, rename, map, lock, close, cut and start threads, from when the loader and Rust's runtime are
+done. Each of them, in each way that suits it (FAULTS), fails once or from then on (ENOSPC+), or is where the process is
+killed, or where all calls that write fail from then on (dead), or does nothing and lies about it (retval=0, retval=1).
+NAME is a scenario (encode-shards), or encode, decode, verify or repair for all of one command.
 
-What has to hold: inputs are unchanged; an output is the old or the new one, whole, or is not there; with the exit code of the clean run
-everything is what the clean run made, byte for byte; otherwise it is 4, or 3 where it could not read enough, or of verify 1, with one
-line on stderr; no signal, panic or abort, and nothing takes more than ten seconds; nothing temporary is left, but by a process that was
-killed, or could not remove it; the same command then succeeds, and removes that. Exit code 1 if anything did not hold; 2 if strace
-cannot be used. A whole run takes hours; with --every 400 half a minute.
+What has to hold: inputs are unchanged; an output is the old or the new one, whole, or is not there; with the exit code
+of the clean run everything is what the clean run made, byte for byte; otherwise it is 4, or 3 where it could not read
+enough, or of verify 1, with one line on stderr; no signal, panic or abort, and nothing takes more than ten seconds;
+nothing temporary is left, but by a process that was killed, or could not remove it; the same command then succeeds, and
+removes that. Exit code 1 if anything did not hold; 2 if strace cannot be used. A whole run takes hours; with --every
+400 half a minute.
 
-strace counts the calls of each thread, and a fault hits all threads that come so far: those first calls of a thread which coincide
-with the loader's are left out. What no program can notice is left out too: an end of file in a pipe that is none (retval=0 of reads of
-standard input); one byte that was not written, or not read from the only copy, though the system says so (retval=1 of writes, when
-encoding, and of the temporary file of what goes to a pipe); and data that is lost although fsync says that it is safe.
+strace counts the calls of each thread, and a fault hits all threads that come so far: those first calls of a thread
+which coincide with the loader's are left out. What no program can notice is left out too: an end of file in a pipe that
+is none (retval=0 of reads of standard input); one byte that was not written, or not read from the only copy, though the
+system says so (retval=1 of writes, when encoding, and of the temporary file of what goes to a pipe); and data that is
+lost although fsync says that it is safe.
 
 --power holds clean runs against losses of power instead, by a model (class Disk): after each call, of what was not synced, any part may
-be on the disk and any other not. Each output must be the old or the new one, whole, in every case, and the new one in the end.
+be on the disk and any other not. Each output must be the old or the new one, whole, in every case, and the new one in
+the end.
 """
 import collections
 import os
@@ -65,7 +69,8 @@ Case = collections.namedtuple("Case", "name op args state end code made points o
 
 
 def points_of(log):
-    """The calls that can be hit, behind those of the loader and of Rust's runtime, which makes a stack for signals at last."""
+    """The calls that can be hit, behind those of the loader and of Rust's runtime, which makes a stack for signals at
+    last."""
     counts, rests, early, is_ours = collections.Counter(), {}, set(), False
     for thread, call, rest in re.findall(r"^(\d+) +(\w+)\((.*)", log, re.M):
         if not is_ours:
@@ -302,7 +307,8 @@ class Campaign(faults.Campaign):
     # ------------------------------------------------------------ losses of power
 
     def power(self):
-        """Holds each scenario that makes outputs against the model; and, so that the model is one, one that does not sync."""
+        """Holds each scenario that makes outputs against the model; and, so that the model is one, one that does not
+        sync."""
         calls, bad = [*faults.WRITERS, *faults.OPENERS, *STREAMS, "creat"], 0
 
         def held(case, more=()):
@@ -340,7 +346,8 @@ class Thing:
         self.changes, self.is_touched, self.is_dirty = self.changes + 1, True, True
 
     def bind(self, name, thing):
-        """A name stands for something else from now on, or for nothing; on the disk perhaps, until this folder is synced."""
+        """A name stands for something else from now on, or for nothing; on the disk perhaps, until this folder is
+        synced."""
         self.maybe.setdefault(name, [self.names.get(name)]).append(thing)
         self.names[name] = thing
         self.touch()
@@ -359,9 +366,9 @@ class Thing:
 
 
 class Disk:
-    """What a disk may hold when power is lost, from the calls of a run: of what was not synced, anything. A new name may be there
-    before or without what it names, and what it named before may be gone. A folder's sync puts the names in it on the disk,
-    a file's sync its bytes, as they were when it began."""
+    """What a disk may hold when power is lost, from the calls of a run: of what was not synced, anything. A new name
+    may be there before or without what it names, and what it named before may be gone. A folder's sync puts the names
+    in it on the disk, a file's sync its bytes, as they were when it began."""
 
     def __init__(self, case, home):
         self.case, self.home, self.root = case, os.path.realpath(home), Thing(True, True)

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Faults at every system call of `fec protect`, `repair` and `protect --update` that writes, and errors of reads, made by strace.
+"""Faults at every system call of `fec protect`, `repair` and `protect --update` that writes, and errors of reads, made
+by strace.
 
     faults.py --fec BIN [--only NAME,...] [--every N] [--seed S] [--jobs J] [--threads N] [--dir DIR] [--keep] [--point CALL:N:FAULT]
 
-A clean run under strace tells the calls. Then each of them, in a tree of its own, is where the command is killed (kill) or
-interrupted (int), or fails once with ENOSPC or EIO, or from then on (ENOSPC+, EIO+), or where all calls that write fail from then
-on (dead); each read or open fails; and each file cannot be read at all (unreadable). NAME is protect, verify, repair or update, or
-one of their scenarios: protect-force, repair-resumed, repair-revert, repair-anew, update-anew.
+A clean run under strace tells the calls. Then each of them, in a tree of its own, is where the command is killed (kill)
+or interrupted (int), or fails once with ENOSPC or EIO, or from then on (ENOSPC+, EIO+), or where all calls that write
+fail from then on (dead); each read or open fails; and each file cannot be read at all (unreadable). NAME is protect,
+verify, repair or update, or one of their scenarios: protect-force, repair-resumed, repair-revert, repair-anew,
+update-anew.
 
-What has to hold: protected files are never changed by protect and update, and by repair only towards what they were; a sidecar
-that was there is still usable, a new one is whole or not there; the same command then ends without a fault as the clean run did
-(bytes, times, modes, links, sidecar, exit code), and nothing is left behind; a run that failed says so in one line and with exit code 4 (or 3, if it could not read enough), a run with the
-exit code of the clean one did what the clean one does; nothing takes more than a minute. Exit code 1 if anything did not hold; 2
-if strace cannot be used. With --every 20 it takes about half a minute.
+What has to hold: protected files are never changed by protect and update, and by repair only towards what they were; a
+sidecar that was there is still usable, a new one is whole or not there; the same command then ends without a fault as
+the clean run did (bytes, times, modes, links, sidecar, exit code), and nothing is left behind; a run that failed says
+so in one line and with exit code 4 (or 3, if it could not read enough), a run with the exit code of the clean one did
+what the clean one does; nothing takes more than a minute. Exit code 1 if anything did not hold; 2 if strace cannot be
+used. With --every 20 it takes about half a minute.
 """
 import argparse
 import collections
@@ -217,7 +220,8 @@ def pour(pipe, feed):
 
 
 def run(command, folder, log=None, feed=None, limit=LIMIT):
-    """Runs it to its end, with `feed` in a pipe as its input. What it printed, as text: each byte that is not UTF-8 is a surrogate."""
+    """Runs it to its end, with `feed` in a pipe as its input. What it printed, as text: each byte that is not UTF-8 is
+    a surrogate."""
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True)
     if feed is not None:

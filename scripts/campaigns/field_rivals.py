@@ -1,9 +1,11 @@
-"""Other tools for live streams on the networks of streams_field.py, beside fec: plain UDP, SRT (Debian: srt-tools) and RIST (rist-tools).
+"""Other tools for live streams on the networks of streams_field.py, beside fec: plain UDP, SRT (Debian: srt-tools) and
+RIST (rist-tools).
 
     streams_field.py --fec BIN --rivals [--only NAME,...]
 
-What is not installed is left out. The others read and write datagrams, fec pipes; lines are numbered and timed as in all scenarios, and
-films are decoded by ffmpeg. Nothing is required of anybody but that lines that come out are lines that went in.
+What is not installed is left out. The others read and write datagrams, fec pipes; lines are numbered and timed as in
+all scenarios, and films are decoded by ffmpeg. Nothing is required of anybody but that lines that come out are lines
+that went in.
 """
 import os
 import shutil

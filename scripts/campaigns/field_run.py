@@ -1,7 +1,9 @@
-"""One run of a live stream in a laboratory: senders that are fed with lines, receivers whose output is looked at, and what must hold.
+"""One run of a live stream in a laboratory: senders that are fed with lines, receivers whose output is looked at, and
+what must hold.
 
-It is for streams_field.py. A line is as long as a packet's payload, and has the sender's tag, its number, the time and a digest; so each packet
-that a receiver names as lost is a line that must be missing, and no other line may be. One thread does it all, by the clock.
+It is for streams_field.py. A line is as long as a packet's payload, and has the sender's tag, its number, the time and
+a digest; so each packet that a receiver names as lost is a line that must be missing, and no other line may be. One
+thread does it all, by the clock.
 """
 import hashlib
 import heapq
@@ -44,7 +46,8 @@ def percentile(values, share):
 
 
 class Sender:
-    """`fec encode --stream` that is fed. mbps 0: as fast as it takes it. data: that, in place of lines. to: a socket in place of its standard input."""
+    """`fec encode --stream` that is fed. mbps 0: as fast as it takes it. data: that, in place of lines. to: a socket in
+    place of its standard input."""
 
     def __init__(self, run, command, tag=b"A", mbps=4.0, seconds=6.0, size=PACKET, end="eof", data=None, to=None):
         self.run, self.tag, self.size, self.end, self.data = run, tag, size, end, data
@@ -254,7 +257,8 @@ def named_lost(report):
 
 
 def check_lines(receiver, sender, want, is_one_stream=True):
-    """[what does not hold], and in words what came. want: "exact", or "named": as much as possible, and the rest named."""
+    """[what does not hold], and in words what came. want: "exact", or "named": as much as possible, and the rest
+    named."""
     wrong, report = [], receiver.report()
     got, count = receiver.got.get(sender.tag, []), sender.sent
     missing = set(range(count)).difference(got)

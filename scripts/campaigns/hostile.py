@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""A seeded campaign against `fec decode` and `fec verify`, with scripts/oracle beside them ("§" refers to docs/FORMAT.md).
+"""A seeded campaign against `fec decode` and `fec verify`, with scripts/oracle beside them ("§" refers to
+docs/FORMAT.md).
 
     hostile.py [--random N] [--structured M] [--sealed L] [--seed S] [--fec PATH] [--jobs J] [--keep DIR] [--only KIND:NUMBER]
 
-Each case is one input: encodings that the oracle made, damaged at random or forged. `fec` and the oracle must agree on whether the
-payload is restored and to which bytes, from a file and through a pipe, with a root and without; no run may panic, leave something
-behind, need more than 10 seconds or 150 MiB. Differences of the class of a failure, and of verify's 0 and 1, are counted by themselves.
-Of sealed inputs decode has the key, and verify and repair have not; all three must agree.
+Each case is one input: encodings that the oracle made, damaged at random or forged. `fec` and the oracle must agree on
+whether the payload is restored and to which bytes, from a file and through a pipe, with a root and without; no run may
+panic, leave something behind, need more than 10 seconds or 150 MiB. Differences of the class of a failure, and of
+verify's 0 and 1, are counted by themselves. Of sealed inputs decode has the key, and verify and repair have not; all
+three must agree.
 Every difference is kept in a folder, with the input and how to run it again. Exit code 1 when there are any.
 With the package `blake3` the oracle takes two thirds of the time.
 """
@@ -98,7 +100,8 @@ def make(rng, form=None, payload=None, **hooks):
 
 
 def case_of(rng, *made, data=None, several=None):
-    """The files of one or more encodings as an input; data: instead of what they have. Shards in a folder may be fewer than there are."""
+    """The files of one or more encodings as an input; data: instead of what they have. Shards in a folder may be fewer
+    than there are."""
     if data is not None:
         return Case([data], False, made)
     shards = [x for e in made for x in (e.files if e.form == SHARDS else [])]
@@ -428,7 +431,8 @@ def is_live(data):
 
 
 def pipe_serves(data, root):
-    """§9.3: is the chain that is meant that of the first group 0 of which every set has k records, group by group, two open at a time?"""
+    """§9.3: is the chain that is meant that of the first group 0 of which every set has k records, group by group, two
+    open at a time?"""
     scan = encoding.Scan(data, encoding.Notes())
     members = next((x.groups for x in encoding.find_chains(scan) if x.root == root), {})
     have, first = {}, None
@@ -443,7 +447,8 @@ def pipe_serves(data, root):
 
 
 class Reading:
-    """What the oracle finds: in a pipe, shard files are not looked for; a reader MAY also try positions from the end of a shard file without a good header (§8)."""
+    """What the oracle finds: in a pipe, shard files are not looked for; a reader MAY also try positions from the end of
+    a shard file without a good header (§8)."""
 
     def __init__(self, blobs, several):
         self.blobs, self.several = blobs, several
@@ -524,7 +529,8 @@ memory = 0
 
 
 def attack(job):
-    """Runs one case; (kind, number, kinds and texts of what is wrong, how many runs, classes of the oracle's results, most memory so far)"""
+    """Runs one case; (kind, number, kinds and texts of what is wrong, how many runs, classes of the oracle's results,
+    most memory so far)"""
     kind, number, options = job
     rng = random.Random("%d:%s:%d" % (options.seed, kind, number))
     case = KINDS[kind](rng, number)

@@ -3,10 +3,11 @@
 
     lists.py --fec PATH [--seed S] [--rounds N] [--dir DIR]
 
-Each round protects a random tree, lets some files rot, and kills `fec repair` at a random write (with strace; where that cannot be used the list
-is the oracle's). The list has to be the oracle's, byte for byte. Then files are half mended and edited at random, and the list is sometimes
-replaced by a made-up one, or by a later one with the right digests. `fec repair` has to mend exactly what the oracle takes for half mended, and
-to leave every other edit as it is. Round r of seed S is round 0 of seed S + r. Exit code 1 when anything did not hold.
+Each round protects a random tree, lets some files rot, and kills `fec repair` at a random write (with strace; where
+that cannot be used the list is the oracle's). The list has to be the oracle's, byte for byte. Then files are half
+mended and edited at random, and the list is sometimes replaced by a made-up one, or by a later one with the right
+digests. `fec repair` has to mend exactly what the oracle takes for half mended, and to leave every other edit as it is.
+Round r of seed S is round 0 of seed S + r. Exit code 1 when anything did not hold.
 """
 import argparse
 import os

@@ -3,14 +3,17 @@
 
     scripts/campaigns/mutants_at_once.py [--folder DIR] [--near] [--built] [--sample N] [--seed SEED] [--only TEXT] [--again] [PART…]
 
-Each function with faults gets its body once for each of them, and FEC_MUTANT says which one runs: `match mutant::on() { 1 => {…} … }`.
-PART is as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one build for each fault. Without PART: all of fec-core's, then all
-of fecfile's. DIR (target/mutants-at-once) gets a copy of the tree and results.tsv: id, part, verdict, what noticed it, the fault.
+Each function with faults gets its body once for each of them, and FEC_MUTANT says which one runs: `match mutant::on() {
+1 => {…} … }`. PART is as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one build for each fault.
+Without PART: all of fec-core's, then all of fecfile's. DIR (target/mutants-at-once) gets a copy of the tree and
+results.tsv: id, part, verdict, what noticed it, the fault.
 --only takes the faults whose names contain TEXT, --sample N of each part by SEED (1). --built builds nothing: what is in DIR is run, which was
-built for the same parts. --again runs every test that may notice on what results.tsv calls MISSED, where the first run takes the tests
-that are near the fault; --near builds those alone, which is much quicker. Verdicts: caught; timeout (20 s of processor for one process; noticed too); MISSED; unviable (does not compile); left (in a const fn, or in one that returns `impl Trait`, whose bodies would
-have several types, or outside of functions: for scripts/campaigns/mutants.sh). Faults that .cargo/mutants.toml explains are not in the list.
-Exit code 1 if a fault was missed. Runs of the tests take one core, about; memory of each process is bounded.
+built for the same parts. --again runs every test that may notice on what results.tsv calls MISSED, where the first run
+takes the tests that are near the fault; --near builds those alone, which is much quicker. Verdicts: caught; timeout (20
+s of processor for one process; noticed too); MISSED; unviable (does not compile); left (in a const fn, or in one that
+returns `impl Trait`, whose bodies would have several types, or outside of functions: for scripts/campaigns/mutants.sh).
+Faults that .cargo/mutants.toml explains are not in the list. Exit code 1 if a fault was missed. Runs of the tests take
+one core, about; memory of each process is bounded.
 """
 import argparse
 import json
@@ -124,7 +127,8 @@ def head_of(text, start):
 
 
 def returned(head):
-    """What a function returns, of its signature: behind its parameters, which may have arrows and brackets of their own."""
+    """What a function returns, of its signature: behind its parameters, which may have arrows and brackets of their
+    own."""
     depth = 0
     for at in range(head.index("fn "), len(head)):
         depth += {"(": 1, "[": 1, "<": 1, ")": -1, "]": -1}.get(head[at], 0) - (head[at] == ">" and head[at - 1] != "-")

@@ -1,8 +1,10 @@
-"""Networks to try live streams in: namespaces, and between them a router in user space that loses, delays and changes packets by seed.
+"""Networks to try live streams in: namespaces, and between them a router in user space that loses, delays and changes
+packets by seed.
 
-It is for streams_field.py, and knows nothing of fec. A *link* is two TUN devices, one in each of two namespaces; a router, a process
-of its own, carries packets between them, and `Way` says what it does to those of one direction. The same seed does the same to the
-same packets. `Lab` makes namespaces and removes them. It takes root, iproute2 and /dev/net/tun.
+It is for streams_field.py, and knows nothing of fec. A *link* is two TUN devices, one in each of two namespaces; a
+router, a process of its own, carries packets between them, and `Way` says what it does to those of one direction. The
+same seed does the same to the same packets. `Lab` makes namespaces and removes them. It takes root, iproute2 and
+/dev/net/tun.
 """
 import contextlib
 import ctypes
@@ -116,7 +118,8 @@ class Lab:
         return [self.tun(space, "way%d" % number, "%s%d/24" % (net4, end), "%s%d/64" % (net6, end)) for space, end in ((one, 1), (other, 2))]
 
     def narrow(self, mtu):
-        """A kernel that forwards from `a` over `r` to `b`, the second half with a smaller MTU. Addresses of `b`: 10.79.1.2, fd79:1::2."""
+        """A kernel that forwards from `a` over `r` to `b`, the second half with a smaller MTU. Addresses of `b`:
+        10.79.1.2, fd79:1::2."""
         self.space("r")
         for number, space, end in ((0, "a", 1), (1, "b", 2)):
             near = "to-%s" % space
@@ -262,7 +265,8 @@ class Direction:
 
 
 class Router:
-    """A process that carries packets until stop(), which tells what it did: [[counts there, counts back] of each link]."""
+    """A process that carries packets until stop(), which tells what it did: [[counts there, counts back] of each
+    link]."""
 
     def __init__(self, links, seed, attack):
         stop, self.stopper = os.pipe()

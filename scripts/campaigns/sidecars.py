@@ -3,16 +3,18 @@
 
     sidecars.py --fec PATH [--seed S] [--cases N] [--jobs J] [--only CASE] [--keep DIR]
 
-Each case makes a random tree and a sidecar of it, and changes the sidecar before it is sealed, so that checksums, digests and roots are right again
-all the way up: counts, bytes, paths, kinds, groups, areas, layouts, pieces, geometry, attributes, the base, digests, recovery data that is of other
-files, entries that contradict themselves, further generations; or bytes of the file itself. Then files are damaged. Of fec it holds that
+Each case makes a random tree and a sidecar of it, and changes the sidecar before it is sealed, so that checksums,
+digests and roots are right again all the way up: counts, bytes, paths, kinds, groups, areas, layouts, pieces, geometry,
+attributes, the base, digests, recovery data that is of other files, entries that contradict themselves, further
+generations; or bytes of the file itself. Then files are damaged. Of fec it holds that
 
 - nothing is an error of the system (4), a panic, a signal, or slow;
 - verify, verify --deep and repair -o end as the oracle does, and repair -o writes the same files;
 - repair --revert mends what verify --deep says can be mended, and nothing is wrong afterwards; it ends with 3 where verify does, and with 5 only where
   verify --deep does; a dry run changes nothing; nothing but the tree and the sidecar is left behind.
 
-A case that differs is printed with its seed and what was done; it is made again by --seed S --only CASE. Exit code 1 when there are any.
+A case that differs is printed with its seed and what was done; it is made again by --seed S --only CASE. Exit code 1
+when there are any.
 """
 import argparse
 import collections

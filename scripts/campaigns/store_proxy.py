@@ -3,20 +3,21 @@
 
   scripts/campaigns/store_proxy.py --to HOST:PORT [--listen PORT] [--seed N] [--faults 'flip:0.01,reset:0.02,503@4'] [--rate BYTES]
 
-Requests go through unchanged, the header Host too, so signatures stay right. NAME:P does it to a request with probability P, NAME@N to
-the N-th that it fits (from 1). Each request gets one fault at most: the first that is drawn, in the order of --faults. At its end it
-prints how often it did what. The faults:
+Requests go through unchanged, the header Host too, so signatures stay right. NAME:P does it to a request with
+probability P, NAME@N to the N-th that it fits (from 1). Each request gets one fault at most: the first that is drawn,
+in the order of --faults. At its end it prints how often it did what. The faults:
   any request      delay (up to --delay seconds), refuse (the connection is reset when it is made, before the first request),
-                   reset (before the server sees it), lost (done, but the answer is lost), silent (done, but never answered),
-                   500, 503, 429 (answered so, and not done)
-  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (and the length fits that),
+                   reset (before the server sees it), lost (done, but the answer is lost), silent (done, but never
+                   answered), 500, 503, 429 (answered so, and not done)
+  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (and the length fits
+  that),
                    lengthen (a byte more), endless (as chunks, without an end), stall (half of the body, then silence),
                    flip (a bit of the body), swap (the body of an earlier answer of the same length),
                    range (honestly another range), whole (status 200 and all of the object), deny (404)
 `range` and `whole` take requests of their own, signed with the keys of store_servers.py.
 
-A client may change the faults: PUT /-/faults with the text of --faults as body, which starts the counts anew, and GET /-/counts for
-JSON. DELETE /-/listen closes the door: connections are refused for as many seconds as the body says.
+A client may change the faults: PUT /-/faults with the text of --faults as body, which starts the counts anew, and GET
+/-/counts for JSON. DELETE /-/listen closes the door: connections are refused for as many seconds as the body says.
 Python 3.9 or newer; its standard library is enough.
 """
 import argparse
@@ -112,7 +113,8 @@ def read_message(stream, after_head=None, bodiless=lambda first: False):
 
 
 class Proxy:
-    """`with Proxy("127.0.0.1:9000", faults="flip:0.1", seed=1) as proxy: proxy.endpoint`; `proxy.counts` is what it did."""
+    """`with Proxy("127.0.0.1:9000", faults="flip:0.1", seed=1) as proxy: proxy.endpoint`; `proxy.counts` is what it
+    did."""
 
     def __init__(self, to, listen=0, seed=0, faults="", rate=0, delay=0.5, control=True):
         self.to, self.rate, self.delay, self.control, self.seed = to, rate, delay, control, seed

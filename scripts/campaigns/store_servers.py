@@ -13,11 +13,13 @@ NAME is one of
   versitygw+tls  the same over https, with a certificate of its own (openssl)
   azurite     Microsoft's emulator of Azure's blobs (npm: azurite)
   files       Python's http.server with the file object: ranges are ignored, nothing can be put
-The environment of COMMAND has NAME_ENDPOINT (in capitals, + as _) of each, FEC_TEST_BUCKET, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
-and, for https, SSL_CERT_FILE. Keys are testkey and testsecret everywhere, the bucket is called bucket.
+The environment of COMMAND has NAME_ENDPOINT (in capitals, + as _) of each, FEC_TEST_BUCKET, AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY and, for https, SSL_CERT_FILE. Keys are testkey and testsecret everywhere, the bucket is called
+bucket.
 
-A program is taken from PATH or from DIR (default: target/store-tools). With --install what is missing is installed into DIR: with
-pip in an environment of its own, with npm, or with go, which takes three minutes. Python 3.9 or newer; its standard library is enough.
+A program is taken from PATH or from DIR (default: target/store-tools). With --install what is missing is installed into
+DIR: with pip in an environment of its own, with npm, or with go, which takes three minutes. Python 3.9 or newer; its
+standard library is enough.
 """
 import argparse
 import base64
@@ -53,7 +55,8 @@ class CannotRun(Exception):
 
 
 def signature(method, path, query, headers, payload, when, key=KEY, secret=SECRET, region=REGION):
-    """The header Authorization of AWS's signature version 4. `headers` are signed, in lower case; `query` is a list of pairs."""
+    """The header Authorization of AWS's signature version 4. `headers` are signed, in lower case; `query` is a list of
+    pairs."""
     scope = f"{when[:8]}/{region}/s3/aws4_request"
     names = ";".join(sorted(headers))
     pairs = "&".join(f"{quoted(k)}={quoted(v)}" for k, v in sorted(query))
@@ -240,7 +243,8 @@ class Server:
 
 
 class Servers:
-    """`with Servers("moto", "rclone") as servers: servers["moto"].endpoint`. The same name may come several times: moto#1, moto#2."""
+    """`with Servers("moto", "rclone") as servers: servers["moto"].endpoint`. The same name may come several times:
+    moto#1, moto#2."""
 
     def __init__(self, *names, tools=None, install=False):
         self.names, self.install = names, install

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Shards in stores, on real servers: how fast, with how many bytes, and what happens when servers and networks do wrong.
+"""Shards in stores, on real servers: how fast, with how many bytes, and what happens when servers and networks do
+wrong.
 
     stores.py --fec BIN [--tools DIR] [--install] [--server moto|versitygw|rclone] faults [COUNT]   2000 faults by proxies
     stores.py …                                   kills [COUNT]        killed encodes and repairs, 50 points
@@ -7,8 +8,8 @@
     stores.py …                                   ranges [COUNT]       4 KiB out of places with stragglers
     stores.py …                                   memory [GIB]         a sparse payload, into a server that keeps nothing
 
-Five servers on loopback, 10 + 4 shards. Prints tables; exit code 1 if a wrong byte went out at exit code 0, or a promise was not kept; 2
-if the servers cannot be had. Python 3.9; scripts/campaigns/store_servers.py starts the servers.
+Five servers on loopback, 10 + 4 shards. Prints tables; exit code 1 if a wrong byte went out at exit code 0, or a
+promise was not kept; 2 if the servers cannot be had. Python 3.9; scripts/campaigns/store_servers.py starts the servers.
 """
 import argparse
 import contextlib

@@ -1,12 +1,14 @@
-"""Attacks on a receiver of live streams, by whoever sees the packets on their way and can add some, with right checksums.
+"""Attacks on a receiver of live streams, by whoever sees the packets on their way and can add some, with right
+checksums.
 
-An attack gets the packets as they are on the wire (docs/FORMAT.md, section 13) and gives back those it adds: `opening()` what is
-sent before the stream begins, `see(packet)` what follows a packet. Nothing here knows of networks, nor of keys: what it makes for an
-authenticated stream has the fields of that stream, and a tag that is random, or another packet's.
+An attack gets the packets as they are on the wire (docs/FORMAT.md, section 13) and gives back those it adds:
+`opening()` what is sent before the stream begins, `see(packet)` what follows a packet. Nothing here knows of networks,
+nor of keys: what it makes for an authenticated stream has the fields of that stream, and a tag that is random, or
+another packet's.
 
-`holds` says what has to be true of a receiver without a key: "whole": everything came out, exit code 0; "told": the same, or exit
-code 3, whatever came out; "first": a receiver takes the first stream that comes, and it is the attacker's. With a key all are "whole", but
-for `with_key`.
+`holds` says what has to be true of a receiver without a key: "whole": everything came out, exit code 0; "told": the
+same, or exit code 3, whatever came out; "first": a receiver takes the first stream that comes, and it is the
+attacker's. With a key all are "whole", but for `with_key`.
 """
 import random
 import struct
@@ -28,7 +30,8 @@ class Forger:
         self.params = Params(profile=fields[4], id=fields[5], W=fields[7], P=fields[8], D=fields[9])
 
     def sealed(self, packet):
-        """As it would be if it were sealed now (13.3), but that the tag is random; in a stream without a key the packet itself."""
+        """As it would be if it were sealed now (13.3), but that the tag is random; in a stream without a key the packet
+        itself."""
         if not self.authentication:
             return packet
         seal = struct.pack("<IQ", int(time.time()) & 0xFFFFFFFF, self.draw.getrandbits(20))
@@ -281,7 +284,8 @@ class Storm(Attack):
 
 
 class Damage(Storm):
-    """The same without packets that have right checksums for what no sender said: nothing of it is believed by anybody."""
+    """The same without packets that have right checksums for what no sender said: nothing of it is believed by
+    anybody."""
     holds = "whole"
 
     def __init__(self, *args, **named):

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Live streams over bad networks: real `fec encode` and `fec decode` in network namespaces, and a seeded router between them.
+"""Live streams over bad networks: real `fec encode` and `fec decode` in network namespaces, and a seeded router between
+them.
 
     streams_field.py --fec BIN [--only NAME,...] [--quick] [--seed N] [--jobs J] [--key-file FILE] [--keep DIR] [--list] [--rivals]
 
-Senders are fed with numbered, timed lines. In each scenario every line has to come out as it went in, or its packet has to be among those
-that the receiver names as lost, and no other; exit codes are as README.md says; attackers change nothing unnoticed (with --key-file, which
-both ends then get: nothing at all); memory stays bounded. NAME is a scenario (--list) or the beginning of several: outage, forge.
+Senders are fed with numbered, timed lines. In each scenario every line has to come out as it went in, or its packet has
+to be among those that the receiver names as lost, and no other; exit codes are as README.md says; attackers change
+nothing unnoticed (with --key-file, which both ends then get: nothing at all); memory stays bounded. NAME is a scenario
+(--list) or the beginning of several: outage, forge.
 
-The full form (about 20 minutes) also holds times to their bounds: the silence after an outage, after joining late, and the end after a signal;
-a scenario that only was too slow is tried again, twice. With --quick (about two minutes) it runs a part of them, shorter, at low rates and
-several at a time, and holds no times. --rivals measures other tools beside fec instead (field_rivals.py).
-Prints a table. Exit code 1 if anything did not hold; 2 if namespaces or TUN devices cannot
-be had here: it takes root and iproute2. ffmpeg is for the scenario `mpeg-ts`, which is left out without it.
+The full form (about 20 minutes) also holds times to their bounds: the silence after an outage, after joining late, and
+the end after a signal; a scenario that only was too slow is tried again, twice. With --quick (about two minutes) it
+runs a part of them, shorter, at low rates and several at a time, and holds no times. --rivals measures other tools
+beside fec instead (field_rivals.py). Prints a table. Exit code 1 if anything did not hold; 2 if namespaces or TUN
+devices cannot be had here: it takes root and iproute2. ffmpeg is for the scenario `mpeg-ts`, which is left out without
+it.
 """
 import argparse
 import concurrent.futures

@@ -3,11 +3,12 @@
 
     updates.py --fec PATH [--seed S] [--rounds N] [--dir DIR]
 
-Each round protects a random tree, and then changes it and updates the sidecar a few times. After each update `fec verify` has to say that all
-is intact, and so has the oracle; the sidecar only grew, unless it says that it was made anew; and after random damage to files and sidecar, of
-which no set loses more than it can stand, `fec repair` has to make the tree what it was, byte for byte, with modes and times. Some updates are
-killed first, some meet rot in files that nobody touched, which must not be taken for an edit. Round r of seed S is round 0 of seed S + r:
-a failure prints the seed, what was done, and leaves the tree. Exit code 1 when there are any.
+Each round protects a random tree, and then changes it and updates the sidecar a few times. After each update `fec
+verify` has to say that all is intact, and so has the oracle; the sidecar only grew, unless it says that it was made
+anew; and after random damage to files and sidecar, of which no set loses more than it can stand, `fec repair` has to
+make the tree what it was, byte for byte, with modes and times. Some updates are killed first, some meet rot in files
+that nobody touched, which must not be taken for an edit. Round r of seed S is round 0 of seed S + r: a failure prints
+the seed, what was done, and leaves the tree. Exit code 1 when there are any.
 """
 import argparse
 import collections
@@ -40,7 +41,8 @@ What = collections.namedtuple("What", "kind mode time content")     # content: o
 # ---------------------------------------------------------------- trees
 
 def look(base):
-    """All that a sidecar says of what is below a folder, by path; hard links show as files of the same content. Folders have no times."""
+    """All that a sidecar says of what is below a folder, by path; hard links show as files of the same content. Folders
+    have no times."""
     found, inodes = {}, {}
     for at, folders, files in os.walk(base):
         for name in folders + files:

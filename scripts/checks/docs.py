@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the commands that README.md and the guide tell people to type, and compares what the documents say comes of them.
+"""Runs the commands that README.md and the guide tell people to type, and compares what the documents say comes of
+them.
 
     docs.py [--fec BIN] [--keep] [PAGE.md…]
 
@@ -8,16 +9,17 @@ Each page gets a folder and a shell of its own, in which its blocks run one afte
     ```console    a line that begins with `$ ` is a command, with `> ` it goes on; the rest is what it prints, on both streams
     ```sh         commands alone
 
-A command has to end with 0, or with N where it says `# exit code N`. What it prints has to be what the page says: times, kernels, threads and
-sizes of a terminal do not count, `…` stands for anything in a line, and a line with nothing but `…` for any lines. Comments of HTML before a block,
-which readers do not see, say what differs:
+A command has to end with 0, or with N where it says `# exit code N`. What it prints has to be what the page says:
+times, kernels, threads and sizes of a terminal do not count, `…` stands for anything in a line, and a line with nothing
+but `…` for any lines. Comments of HTML before a block, which readers do not see, say what differs:
 
     <!-- check: run COMMAND -->     run it first: makes the files that the page is about
     <!-- check: skip WHY -->        do not run the next block: it takes another machine, a camera, a cloud
     <!-- check: page WHY -->        run nothing of this page: something else does
     <!-- check: output differs -->  keys, and roots of what is sealed with them, are others each time
 
-Links of the pages to files and headings are followed, too; without PAGE those of all other documents as well. Ends with 1 if anything differs. Python 3.9, nothing else.
+Links of the pages to files and headings are followed, too; without PAGE those of all other documents as well. Ends with
+1 if anything differs. Python 3.9, nothing else.
 """
 import argparse
 import difflib

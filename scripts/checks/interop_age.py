@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""fec and another implementation of age, both ways: what fec seals, `age -d` gets the content key of; what age wraps, fec opens.
+"""fec and another implementation of age, both ways: what fec seals, `age -d` gets the content key of; what age wraps,
+fec opens.
 
     interop_age.py --fec BIN [--age PROGRAM] [--age-keygen PROGRAM] [--rounds N] [--seed S]
 
-For each kind of key that this age knows (X25519, ssh-ed25519, and of Go's age from 1.3 on the hybrid post-quantum ones) N files go each
-way: keys by fec's keygen, age-keygen and ssh-keygen in turn, one to three recipients of which any opens it, both ciphers, containers and
-shard files. The content key that age gives has to open the payload by scripts/oracle; and that makes the payload around the age
-file that age made. Ends with 1 if anything fails, and with 2 if there is no age. Python 3.9, nothing else.
+For each kind of key that this age knows (X25519, ssh-ed25519, and of Go's age from 1.3 on the hybrid post-quantum ones)
+N files go each way: keys by fec's keygen, age-keygen and ssh-keygen in turn, one to three recipients of which any opens
+it, both ciphers, containers and shard files. The content key that age gives has to open the payload by scripts/oracle;
+and that makes the payload around the age file that age made. Ends with 1 if anything fails, and with 2 if there is no
+age. Python 3.9, nothing else.
 """
 import argparse
 import os

@@ -3,11 +3,12 @@
 
 ROOT/scripts/checks/layers.txt says what is up. The exit code is 0 when all is well, 1 when not, 2 for wrong usage.
 
-An arrow A → B stands where code of A names an item that B defines: in a `use`, or by a path such as `stages::enter`. Names are
-followed through re-exports and modules to where they are defined, so `pub use` and `mod` alone are no arrows. A name that is not
-found in its module (a macro made it) counts as defined in the module's own file. Tests, comments and strings do not count.
-Methods and fields do not either: whoever calls one has its type from somewhere, and that mostly is an arrow.
-This reads tokens and compiles nothing: every `cfg` but `test` is on, and a `use` in a function holds for its whole module.
+An arrow A → B stands where code of A names an item that B defines: in a `use`, or by a path such as `stages::enter`.
+Names are followed through re-exports and modules to where they are defined, so `pub use` and `mod` alone are no arrows.
+A name that is not found in its module (a macro made it) counts as defined in the module's own file. Tests, comments and
+strings do not count. Methods and fields do not either: whoever calls one has its type from somewhere, and that mostly
+is an arrow. This reads tokens and compiles nothing: every `cfg` but `test` is on, and a `use` in a function holds for
+its whole module.
 """
 
 import argparse

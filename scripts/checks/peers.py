@@ -3,8 +3,9 @@
 
     peers.py [FILE]
 
-A name in backquotes is `FILE::TEST`, `FILE`, or a `TEST` of the file before it in the same cell of a table, or in the same paragraph. A file stands
-below crates/fec-cli/tests, crates, or the project, or in the folder of the file before it. Ends with 1 if a name leads nowhere. Python 3.9, nothing else.
+A name in backquotes is `FILE::TEST`, `FILE`, or a `TEST` of the file before it in the same cell of a table, or in the
+same paragraph. A file stands below crates/fec-cli/tests, crates, or the project, or in the folder of the file before
+it. Ends with 1 if a name leads nowhere. Python 3.9, nothing else.
 """
 import os
 import re

@@ -2,8 +2,8 @@
 
     python3 scripts/oracle PART COMMAND …
 
-PART is encoding (shard files and containers), stream, sidecar, stores, seal or reference (the codes alone); `PART --help`
-tells its commands.
+PART is encoding (shard files and containers), stream, sidecar, stores, seal or reference (the codes alone); `PART
+--help` tells its commands.
 """
 import importlib
 import sys

@@ -1,4 +1,5 @@
-"""AES-256-GCM (NIST SP 800-38D) and ChaCha20-Poly1305 (RFC 8439) from their specifications, slow and plain: for streams and seals."""
+"""AES-256-GCM (NIST SP 800-38D) and ChaCha20-Poly1305 (RFC 8439) from their specifications, slow and plain: for streams
+and seals."""
 import struct
 
 

@@ -25,7 +25,8 @@ def text(value):
 
 
 def manifest(h, k, m, C, segments, meta, targets, **lie):
-    """segments: headers of shard files 0, with their payload bytes. `lie` replaces fields, for vectors that break a rule."""
+    """segments: headers of shard files 0, with their payload bytes. `lie` replaces fields, for vectors that break a
+    rule."""
     body = b"".join(header for header, _ in segments) + meta + b"".join(text(x) for pair in targets for x in pair)
     body = lie.get("body", lambda x: x)(body)
     fields = dict(length=FRONT + len(body), S=len(segments), C=C, version=1, hash=h, form=1, flags=0, k=k, m=m,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes a folder as a container image with one layer, in one tar file.
 
-The file is an OCI image layout, and also has the manifest.json that `docker load` looks for: `podman load` and `docker load` take it,
-and `skopeo` as `oci-archive:` and `docker-archive:`. The same folder gives the same bytes: names are sorted, everything belongs to
-root, and all times are the one that is given.
+The file is an OCI image layout, and also has the manifest.json that `docker load` looks for: `podman load` and `docker
+load` take it, and `skopeo` as `oci-archive:` and `docker-archive:`. The same folder gives the same bytes: names are
+sorted, everything belongs to root, and all times are the one that is given.
 """
 
 import argparse

@@ -3,8 +3,8 @@
 
     scripts/checks/arm/eor3.py LLVM_MCA CORE...
 
-Prints for each core and loop, written out by hand as compilers write them, the cycles for 64 bytes without and with it. These are models: they
-know nothing of caches, and no speed follows from them.
+Prints for each core and loop, written out by hand as compilers write them, the cycles for 64 bytes without and with it.
+These are models: they know nothing of caches, and no speed follows from them.
 """
 
 import re

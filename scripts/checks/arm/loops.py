@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Cuts the innermost loops of vector code out of a disassembly and asks llvm-mca what a model of each core makes of them.
+"""Cuts the innermost loops of vector code out of a disassembly and asks llvm-mca what a model of each core makes of
+them.
 
     aarch64-linux-gnu-objdump -d --no-show-raw-insn -C PROGRAM | scripts/checks/arm/loops.py LLVM_MCA CORE...
 
-Prints for each loop its instructions, the bytes of vectors that it loads and stores in one turn, and the cycles of one turn and of 64 bytes
-loaded on each core. These are models: they know nothing of cache misses or of prefetching, and no speed follows from them.
+Prints for each loop its instructions, the bytes of vectors that it loads and stores in one turn, and the cycles of one
+turn and of 64 bytes loaded on each core. These are models: they know nothing of cache misses or of prefetching, and no
+speed follows from them.
 """
 
 import re

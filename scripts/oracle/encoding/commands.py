@@ -8,8 +8,9 @@
     oracle encoding golden DIR                             writes the test vectors (the same bytes on each run)
     oracle encoding check DIR                              reads them all again
 
-Exit codes: 0 ok, 1 verify: damaged but restorable, 2 usage or ambiguous, 3 cannot be restored, 4 I/O, 5 invalid or wrong root, 6 refused.
-Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and slow on purpose.
+Exit codes: 0 ok, 1 verify: damaged but restorable, 2 usage or ambiguous, 3 cannot be restored, 4 I/O, 5 invalid or
+wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and
+slow on purpose.
 """
 import argparse
 import hashlib

@@ -20,8 +20,8 @@ def shard_names(stem, files):
 
 
 def forge(form, parts=((50, 64, 1),), h=SHA256, k=1, m=1, lie=None, p=None, alter=None, pieces=None, payload=None, meta=None, **hooks):
-    """A container or shard files signed over whatever the arguments say. parts: (payload bytes, L, G[, other fields]) of each group;
-    lie: fields of every Pg (and so of P) that differ from what is built; p: of P alone."""
+    """A container or shard files signed over whatever the arguments say. parts: (payload bytes, L, G[, other fields])
+    of each group; lie: fields of every Pg (and so of P) that differ from what is built; p: of P alone."""
     groups, pos = [], 0
     payload = generate(sum(part[0] for part in parts), 7) if payload is None else payload
     meta = (entry(2, b"a") if form == SHARDS else b"") if meta is None else meta

@@ -41,8 +41,8 @@ def restore_set(pg, s, have, root, strict=False):
 
 
 def restore_group(pg, sets, roots, strict=False, span=None):
-    """sets: {s: {i: bytes}}, roots: {s: (SR, O)}; gives the piece of the payload. All faults are looked for, the worst is raised.
-    With a span (from, to) of the piece only that is restored."""
+    """sets: {s: {i: bytes}}, roots: {s: (SR, O)}; gives the piece of the payload. All faults are looked for, the worst
+    is raised. With a span (from, to) of the piece only that is restored."""
     k, L, G = pg.k, pg.L, pg.G
     if span and span[1] > pg.payload:
         raise Fault("damaged", "a part of the range is behind the end")

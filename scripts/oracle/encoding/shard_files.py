@@ -56,7 +56,8 @@ def read_header(data, notes):
 
 
 class ShardFile:
-    """What one file gives under one of its headers: valid = {s: bytes}, roots = {s: (SR, O)}, places = where they stand; meta is None if it is lost."""
+    """What one file gives under one of its headers: valid = {s: bytes}, roots = {s: (SR, O)}, places = where they
+    stand; meta is None if it is lost."""
 
     def __init__(self, header, data, bases=None, at=()):
         """at: where the header stands."""

@@ -14,7 +14,8 @@ from .trees import group_root, leaf_input, path, set_field, tree
 
 class Group:
     def __init__(self, geo, piece, before, alter=None, lie=None):
-        """geo is what is built; before is M, or GR of the group before. alter may change the shards before they are hashed, lie what Pg says."""
+        """geo is what is built; before is M, or GR of the group before. alter may change the shards before they are
+        hashed, lie what Pg says."""
         h, k, n, L, G = geo.hash, geo.k, geo.k + geo.m, geo.L, geo.G
         self.geo, self.pg, self.before = geo, geo._replace(**(lie or {})), before
         piece = piece[:k * G * L].ljust(k * G * L, b"\0")                                # §5

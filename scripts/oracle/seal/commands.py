@@ -1,5 +1,5 @@
-"""The second implementation of sealed payloads, written from docs/FORMAT.md, section 20 ("§" refers to it), and of as much of age's
-format (age-encryption.org/v1) as that needs: X25519 and scrypt.
+"""The second implementation of sealed payloads, written from docs/FORMAT.md, section 20 ("§" refers to it), and of as
+much of age's format (age-encryption.org/v1) as that needs: X25519 and scrypt.
 
     oracle seal selftest
     oracle seal encode --form shards|container -k K -m M [--set-size N] [--name NAME] [--cipher 1|2]

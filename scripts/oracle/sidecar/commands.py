@@ -1,4 +1,5 @@
-"""The second implementation of sidecars (form 3), written from docs/FORMAT.md alone ("§" refers to it), mainly section 17.
+"""The second implementation of sidecars (form 3), written from docs/FORMAT.md alone ("§" refers to it), mainly section
+17.
 
     oracle sidecar selftest
     oracle sidecar protect -o SIDECAR --base BASE [-r PERCENT] PATH…      paths are relative to BASE
@@ -7,9 +8,10 @@
     oracle sidecar golden DIR                             writes DIR/sidecar.json and DIR/sidecar-errors/ (the same bytes on each run)
     oracle sidecar check DIR                              reads them all again
 
-Exit codes: 0 ok, 1 something is wrong but can be mended, 2 usage or ambiguous, 3 cannot be mended, 4 I/O, 5 invalid or wrong root, 6 refused.
-Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and slow on purpose.
-Where the text leaves a choice to the reader the comment says "choice"; the vectors that rest on one have "choice": true.
+Exit codes: 0 ok, 1 something is wrong but can be mended, 2 usage or ambiguous, 3 cannot be mended, 4 I/O, 5 invalid or
+wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and
+slow on purpose. Where the text leaves a choice to the reader the comment says "choice"; the vectors that rest on one
+have "choice": true.
 """
 import argparse
 import os

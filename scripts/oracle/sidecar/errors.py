@@ -189,7 +189,8 @@ def error_cases():
 
     # ---- all paths together: 20 bytes of the entries stand for 16,000 of paths
     def long_paths(last):
-        """d without its entries, then paths of 4000 bytes and more, the last as long as the limit allows, and `last` bytes more"""
+        """d without its entries, then paths of 4000 bytes and more, the last as long as the limit allows, and `last`
+        bytes more"""
         def change(d):
             deep = b"/".join([b"x" * 199] * 20)
             d.recs = [Rec(deep, FOLDER)] + [Rec(deep + b"/%02d" % j, FOLDER) for j in range(49)]

@@ -103,7 +103,8 @@ def sets_of(catalog, originals, recovery):
 
 
 def assemble(catalog, x, rows):
-    """The content that a file has by its blocks, or None when one of them is lacking (§17.1: whole, or the catalog contradicts itself)"""
+    """The content that a file has by its blocks, or None when one of them is lacking (§17.1: whole, or the catalog
+    contradicts itself)"""
     held, whole = [rows[p] for p in places_of(catalog, x)], sum(n for _, n in x.runs)
     if None in held:
         return None

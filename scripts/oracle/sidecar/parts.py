@@ -28,7 +28,8 @@ def common(a, b):
 
 
 def chaining_values(pieces, offsets):
-    """Of the subtrees over pieces (all of one size: 1024 bytes times a power of two) that stand at these offsets of their files; never as a root."""
+    """Of the subtrees over pieces (all of one size: 1024 bytes times a power of two) that stand at these offsets of
+    their files; never as a root."""
     def start(count):
         return [int.from_bytes(b"\1\0\0\0\0\0\0\0" * count, "little") * w for w in B3_IV]
 
@@ -92,7 +93,8 @@ def step(d):
 
 
 def file_fields(size, content, runs=None, tail=None, sha256=b""):
-    """runs: (step, length) of each, or None; tail: a step, or None. content is what the entry says, the digest is computed."""
+    """runs: (step, length) of each, or None; tail: a step, or None. content is what the entry says, the digest is
+    computed."""
     out = varint(size) + digest(BLAKE3, content) + sha256
     if runs is not None:
         out += varint(len(runs)) + b"".join(step(d) + varint(n) for d, n in runs)

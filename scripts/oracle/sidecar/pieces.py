@@ -77,7 +77,8 @@ def layout_block(layout):
 
 
 def walk(data, notes):
-    """§17.5: the pieces at their places, area by area; and whether all of the file is areas that have all their pieces"""
+    """§17.5: the pieces at their places, area by area; and whether all of the file is areas that have all their
+    pieces"""
     pieces, pos, complete = [], 0, True
     while pos < len(data):
         if data[pos:pos + 8] != MAGIC_P:

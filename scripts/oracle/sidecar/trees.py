@@ -13,8 +13,9 @@ from .protected import items_of
 
 
 def tree_cases():
-    """(name, protect case, sidecar file or None, damages, states, mendable). Damages are done in this order; at each path the time of modification is put back
-    afterwards, but by "edit", which makes it a second later, and what is made anew has none. The numbers of recovery shards are what this reader finds."""
+    """(name, protect case, sidecar file or None, damages, states, mendable). Damages are done in this order; at each
+    path the time of modification is put back afterwards, but by "edit", which makes it a second later, and what is made
+    anew has none. The numbers of recovery shards are what this reader finds."""
     def on(do, path, **more):
         return dict(do=do, path=path.hex(), **more)
 

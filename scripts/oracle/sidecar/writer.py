@@ -52,7 +52,8 @@ def metadata_geometry(k, m, b):
 
 
 class Draft:
-    """What a sidecar will say. The hooks of `seal` and the lists here let the negative vectors be signed properly although they break a rule."""
+    """What a sidecar will say. The hooks of `seal` and the lists here let the negative vectors be signed properly
+    although they break a rule."""
 
     def __init__(self, items, r, hint=b""):
         items = sorted(items)
@@ -144,8 +145,9 @@ def check_paths(draft):
 
 
 def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=()):
-    """§17.4, §17.5: (the bytes of an area, E, root). late changes the draft when its area is known; layout and piece are hooks on what is written;
-    geometry changes Pg (and L with it) before anything is built, lie what Pg says; drop: pieces that are overwritten with zeros."""
+    """§17.4, §17.5: (the bytes of an area, E, root). late changes the draft when its area is known; layout and piece
+    are hooks on what is written; geometry changes Pg (and L with it) before anything is built, lie what Pg says; drop:
+    pieces that are overwritten with zeros."""
     draft.areas.append([start, len(draft.recovery), 2, 64])
     size = len(draft.metadata()[0])
     pg = metadata_geometry(*(max(1, x) for x in draft.groups[-1][:2]), size) if draft.groups else metadata_geometry(1, 1, size)

@@ -7,7 +7,8 @@
     oracle stream golden DIR                writes the test vectors (the same bytes on each run)
     oracle stream check DIR                 reads them all again
 
-Exit codes: 0 ok, 2 usage, 3 the stream is not whole, 4 I/O, 5 a packet is not what the specification says. Python 3.9, nothing else; plain and slow on purpose.
+Exit codes: 0 ok, 2 usage, 3 the stream is not whole, 4 I/O, 5 a packet is not what the specification says. Python 3.9,
+nothing else; plain and slow on purpose.
 """
 import argparse
 import hashlib
