@@ -1,6 +1,7 @@
 //! Rewrites a damaged container, bit for bit.
 
-use super::census::{Census, Chain, Links};
+use super::census::Census;
+use super::census::chains::{Chain, Links};
 use super::copies::Copies;
 use super::placed::{self, GroupPlace};
 use crate::error::{Error, ErrorKind, Result};

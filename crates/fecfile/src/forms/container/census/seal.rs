@@ -1,7 +1,8 @@
 //! Places where a census found the meta, which holds the seal of a sealed payload.
 
 use super::super::copies::{Copies, holds_seal};
-use super::{Census, Chain, FramePlace, Links};
+use super::chains::{Chain, Links};
+use super::{Census, FramePlace};
 use fec_core::format::annex;
 use fec_core::format::container::{GroupId, MetaFrame};
 use std::collections::HashSet;
