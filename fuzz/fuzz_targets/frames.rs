@@ -34,7 +34,9 @@ static STREAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
                 ..Default::default()
             };
             let to = PacketDestination::Bytes(Output::stream(Place::Output, &mut out));
-            send(Cursor::new(PAYLOAD.clone()), Place::Output, to, &options, &context()).expect("it is sent");
+            let sent = send(Cursor::new(PAYLOAD.clone()), Place::Output, to, &options, &context())
+                .expect("it is sent");
+            assert_eq!(sent.payload_bytes, PAYLOAD.len() as u64);
             out
         })
         .collect()

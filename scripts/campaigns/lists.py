@@ -137,7 +137,7 @@ def main():
             mended, kept = mended + begun, kept + left
         except Wrong as wrong:
             failed += 1
-            print("FAILED seed %d: %s" % (args.seed + nth, wrong), flush=True)
+            print("FAILED %s; again: --seed %d --rounds 1" % (wrong, args.seed + nth), flush=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     print("lists: %d rounds%s, %d half mended files mended, %d edits left, %d failed"

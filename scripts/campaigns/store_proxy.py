@@ -9,8 +9,7 @@ in the order of --faults. At its end it prints how often it did what. The faults
   any request      delay (up to --delay seconds), refuse (the connection is reset when it is made, before the first request),
                    reset (before the server sees it), lost (done, but the answer is lost), silent (done, but never
                    answered), 500, 503, 429 (answered so, and not done)
-  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (and the length fits
-  that),
+  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (and its length fits),
                    lengthen (a byte more), endless (as chunks, without an end), stall (half of the body, then silence),
                    flip (a bit of the body), swap (the body of an earlier answer of the same length),
                    range (honestly another range), whole (status 200 and all of the object), deny (404)

@@ -18,7 +18,7 @@ case ${1-} in -h | --help) show_help ;; esac
 
 fec=$(find_fec "$@")
 oracle=$root/scripts/oracle
-seed=${FEC_SEED:-$(python3 -c 'import random; print(random.SystemRandom().randrange(10**9))')}
+seed=${FEC_SEED:-$((RANDOM << 15 | RANDOM))}
 rounds=${FEC_ROUNDS:-1}
 
 make_scratch

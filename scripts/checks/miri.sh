@@ -5,8 +5,8 @@
 #
 #   scripts/checks/miri.sh [--install]
 #
-# Behind it those unit tests of the core that Miri gets through. Takes about three minutes. Needs a nightly toolchain
-# with Miri and the sources of the library; --install gets them through rustup. Exit code 2 if they are not there.
+# Behind it those unit tests of the core that Miri gets through. Needs a nightly toolchain with Miri and the sources of
+# the library; --install gets them through rustup. Exit code 2 if they are not there.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -6,11 +6,11 @@
 #   scripts/checks/model.sh [FEC]
 #
 # Sets by a matrix must agree within 1 %, in L1 and L2; by a transform within 2 % in L1, where all but 128 + 128 are,
-# as a rule, within 0.7 %. What a transform misses depends on where the stack stands, by up to 2 % in L1, and the model's stands
-# a kilobyte or so below that of the code (it is called by others): both are run with it in eight places, an eighth of
-# the distance apart at which L1 repeats (the length of the environment moves it), and the means are compared. The rows
-# of 128 + 128, of 8 KiB, all begin in one set of the cache, so that it matters too where the heap stands: 0.9 to 1.7 %
-# were seen, 3 % are allowed.
+# as a rule, within 0.7 %. The misses of a transform depend on where the stack stands, by up to 2 % in L1, and the stack
+# of the model stands a kilobyte or so below that of the code (it is called by others). Both are run with it in eight
+# places, an eighth of the distance apart at which L1 repeats (the length of the environment moves it), and the means
+# are compared. The rows of 128 + 128, of 8 KiB, all begin in one set of the cache, so that it matters too where the
+# heap stands: 0.9 to 1.7 % were seen, 3 % are allowed.
 # Streams (gather, spread and all around them) are 0.3 to 1 % low in L1: 2 % are allowed. Where the model is coarser,
 # limits are wider: sets with a long tail (86 + 14) are 1 to 2 % low in L1, where what a tail keeps on the stack is not
 # known better; which products the scalar kernel looks up depends on the data (8 % in L1 for sets, 3 % for streams).

@@ -12,8 +12,7 @@
 # With --install it installs and stops; with --env it prints the environment in which cargo builds for a target so.
 #
 #   CARGO_TARGET_DIR   it builds in the folder static in there (target/static if unset), so that other builds, perhaps
-#                      by another
-#                      compiler, are not disturbed
+#                      by another compiler, are not disturbed
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"

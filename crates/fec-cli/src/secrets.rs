@@ -101,8 +101,9 @@ fn suspects(values: &[(String, &str)]) -> BTreeMap<String, String> {
     let is_told = |option: &str| NAMING.contains(&option) || (option == "--signature" && is_signed);
     let suspects = values.iter().filter(|(option, value)| !is_told(option) && is_suspect(option, value));
     let instead = |option: &str| match option {
-        PASSPHRASE | PASSPHRASE_FILE => format!("{BEHIND}{option})"),
-        _ if FILES.contains(&option) => format!("{BEHIND}{option})"),
+        option if [PASSPHRASE, PASSPHRASE_FILE].contains(&option) || FILES.contains(&option) => {
+            format!("{BEHIND}{option})")
+        }
         _ => HIDDEN.to_owned(),
     };
     suspects.map(|(option, value)| ((*value).to_owned(), instead(option))).collect()
@@ -293,6 +294,7 @@ pub(crate) fn repeats(text: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn words(words: &[&str]) -> Vec<OsString> {
         words.iter().map(OsString::from).collect()
@@ -413,6 +415,28 @@ mod tests {
         ];
         for line in none {
             assert!(all(line).is_empty(), "{line:?}");
+        }
+    }
+
+    /// The lists say what clap knows: every short option with a value, and names that are options of some command.
+    #[test]
+    fn lists_of_options_are_those_of_the_command_line() {
+        use clap::CommandFactory;
+        fn visit(command: &clap::Command, short: &mut BTreeSet<char>, names: &mut BTreeSet<String>) {
+            for argument in command.get_arguments() {
+                if argument.get_action().takes_values() {
+                    short.extend(argument.get_short());
+                }
+                names.extend(argument.get_long().map(|long| format!("--{long}")));
+                names.extend(argument.get_short().map(|short| format!("-{short}")));
+            }
+            command.get_subcommands().for_each(|command| visit(command, short, names));
+        }
+        let (mut short, mut names) = (BTreeSet::new(), BTreeSet::new());
+        visit(&crate::args::Cli::command(), &mut short, &mut names);
+        assert_eq!(SHORT.chars().collect::<BTreeSet<_>>(), short);
+        for name in FILES.iter().chain(&NAMING).chain(&[PASSPHRASE, PASSPHRASE_FILE]) {
+            assert!(names.contains(*name), "{name}");
         }
     }
 

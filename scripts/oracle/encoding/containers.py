@@ -107,8 +107,14 @@ class Scan:
         if M != digest(head[33], meta):
             raise Fault("damaged", "§9: M is not the hash of the meta")
         self.check_meta(M, meta)
-        if len({f.M for f in self.frames} | {M}) <= FRAMES_KEPT:
-            self.frames.append(MetaFrame(pos, end, M, meta))
+        kept = {f.M for f in self.frames}
+        if len(kept | {M}) > FRAMES_KEPT:
+            named = {r.before for r in self.records if r.pg.nr == 0}
+            unnamed = next((f.M for f in self.frames if M in named and f.M not in named), None)
+            if unnamed is None:
+                return end
+            self.frames = [f for f in self.frames if f.M != unnamed]
+        self.frames.append(MetaFrame(pos, end, M, meta))
         return end
 
     def index(self, pos):
@@ -269,7 +275,8 @@ def find_chains(scan):
     groups = {}
     for record in scan.records:
         if scan.root is not None and record.pg.flags & LAST and record.gr != scan.root:
-            scan.has_other_root = True                           # nothing of it leads to the root: as if it were not there
+            # nothing of it leads to the root: as if it were not there
+            scan.has_other_root = True
             continue
         if record.gr not in groups:
             groups[record.gr] = RecordGroup(record)

@@ -234,6 +234,14 @@ def what_a_reader_finds(add):
     add("s-file-names", "§8: a file's name says nothing", None, {"x.000.shard": c, "x.001.shard": a, "x.002.shard": b}, None, P17, verify=0)
     add("s-wrong-root", "§11: another root is asked for", "wrong-root", [a, b], hashlib.sha256(b"other").digest())
     add("s-root", "§11: the root is given", None, [a, b], root, P17)
+    def stating(file, meta_len):                            # (in both its headers, with right CRCs)
+        header = put_crc(file[:20] + meta_len.to_bytes(4, "little") + file[24:192])
+        return header + file[192:-192] + header
+
+    for meta_len in (0, 200):
+        stem, forged = str(meta_len), {"a": stating(a, meta_len), "b": b, "c": c}
+        add("s-meta-length-forged-" + stem, "§8: R does not bind the length of the meta: a false one costs its own file", None, forged, None, P17)
+        add("s-meta-length-forged-%s-root" % stem, "§8: the same, the root is given", None, forged, root, P17)
     second, second_root = F(k=2, parts=(part(17000, 3, 2),), h=BLAKE3)
     both = dict({"a" + x: y for x, y in list(files.items())[:2]}, **{"b" + x: y for x, y in list(second.items())[1:]})
     add("s-two-encodings", "§11: two roots could be restored", "ambiguous", both)

@@ -176,6 +176,15 @@ def copy_vectors():
     first = encoding.spots(data, encoding.MAGIC_R)
     add("copies-shards-lost", "§9: m shards are lost with what stands in front of them, and the index", 1,
         data[:first[1]] + bytes(first[4] - first[1]) + data[first[4]:indexes[0]])
+
+    def false_frame(number):
+        meta, head = encoding.entry(2, b"a%02d" % number), bytearray(data[frames[0]:frames[0] + 128])
+        head[16:20], head[64:96] = len(meta).to_bytes(4, "little"), encoding.digest(encoding.BLAKE3, meta)
+        return bytes(encoding.put_crc(head, bytearray(meta + bytes(-len(meta) % 64))))
+
+    false = b"".join(map(false_frame, range(70)))
+    add("copies-behind-false-frames", "§12: more frames are in front than are kept, and the index is lost: a group names the copies", 1,
+        false + data[frames[0]:indexes[0]])
     return cases
 
 

@@ -257,8 +257,8 @@ const BENCH_MODES: &[Mode] = &[
     GATES,
     LINK,
 ];
-const BENCHES: &[Mode] = BENCH_MODES.split_at(11).0;
-const BENCHES_AND_GATES: &[Mode] = BENCH_MODES.split_at(12).0;
+const BENCHES: &[Mode] = BENCH_MODES.split_at(BENCH_MODES.len() - 2).0;
+const BENCHES_AND_GATES: &[Mode] = BENCH_MODES.split_at(BENCH_MODES.len() - 1).0;
 
 const BENCH: Command = Command {
     name: "bench",

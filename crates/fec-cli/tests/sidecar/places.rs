@@ -6,16 +6,6 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Tells whether processes may be traced here.
-fn can_trace() -> bool {
-    let traced = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
-    let can = traced.is_ok_and(|output| output.status.success());
-    if !can {
-        println!("skipped: strace cannot be used here");
-    }
-    can
-}
-
 /// Runs `fec` with some system calls always failing.
 fn without(arena: &Arena, calls: &[&str], args: &[&str]) -> Output {
     let fec = common::fec();
@@ -33,7 +23,7 @@ fn without(arena: &Arena, calls: &[&str], args: &[&str]) -> Output {
 /// Acts like exFAT through FUSE, and like file systems that cannot rename without replacing, or have no hard links.
 #[test]
 fn lost_files_come_back_where_there_are_no_links() {
-    if !can_trace() {
+    if !common::can_trace() {
         return;
     }
     for (rename, link) in [
@@ -73,7 +63,7 @@ fn lost_files_come_back_where_there_are_no_links() {
 /// A folder may lie on another file system, which new files and links cannot be renamed to.
 #[test]
 fn what_comes_from_another_file_system_comes_back() {
-    if !can_trace() {
+    if !common::can_trace() {
         return;
     }
     for call in ["renameat2:error=EXDEV:when=1+2", "renameat:error=EXDEV:when=1+2"] {
@@ -101,7 +91,7 @@ fn what_comes_from_another_file_system_comes_back() {
 /// Links, names, permissions and times that are left out are named, and all else is restored.
 #[test]
 fn what_the_place_cannot_hold_is_left_out() {
-    if !can_trace() {
+    if !common::can_trace() {
         return;
     }
     type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);

@@ -32,7 +32,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Options of a repair.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Mend<'a> {
     /// True if files that somebody changed are reverted too.
     pub revert: bool,

@@ -25,7 +25,7 @@ impl<T> Metas<T> {
         if self.0.len() == MOST {
             let unnamed = self.0.iter().position(|(known, _)| !is_named(known));
             let Some(unnamed) = unnamed.filter(|_| is_named(&meta_hash)) else { return };
-            self.0.swap_remove(unnamed);
+            self.0.remove(unnamed);
         }
         self.0.push((meta_hash, meta));
     }

@@ -57,7 +57,7 @@ impl PacketSender {
     /// A socket for packets to `address`.
     ///
     /// # Errors
-    /// Those of [`Address::destination`]; [`LiveError::Interface`]; errors of the system.
+    /// Those of [`Address::destination`]; [`Interface`](crate::live::LiveError::Interface); errors of the system.
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
         let to = address.destination()?;
         let open = || -> io::Result<PacketSender> {

@@ -61,8 +61,7 @@ impl Arena {
     fn repair(&self) -> Result<Mended> {
         let sidecar = self.sidecar();
         let base = base_of(&sidecar, None).unwrap();
-        let how = Mend { revert: false, partial: false, out: None, undo: None, dry_run: false, sync: false };
-        repair(&sidecar, &base, &how, &Context::default())
+        repair(&sidecar, &base, &Mend::default(), &Context::default())
     }
 
     /// Writes a list that records these blocks of the file as in `was`.

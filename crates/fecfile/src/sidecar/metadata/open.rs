@@ -48,7 +48,7 @@ impl Sidecar {
     }
 
     /// Opens the sidecar at `path` with the root `wanted`. The caller knows metadata that belongs to it: values of E in
-    /// `known`, from [`Protected::metadata`](super::protect::Protected::metadata). A match proves times and
+    /// `known`, from [`Protected::metadata`](crate::sidecar::protect::Protected::metadata). A match proves times and
     /// permissions; otherwise the root alone counts.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The guards of `protect`, `update` and `repair` by calls: files that change while they are read, space that is not
 //! there, times to the nanosecond, permissions, and the length at which a sidecar is made anew.
 
+use crate::bytes;
 use fecfile::context::{Meter, Progress};
 use fecfile::io::base::Base;
 use fecfile::io::output::{ANYBODY, Policy};
@@ -21,10 +22,6 @@ struct Place {
     home: tempfile::TempDir,
     paths: [PathBuf; 1],
     output: PathBuf,
-}
-
-fn bytes(seed: u8, len: usize) -> Vec<u8> {
-    (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761).rotate_left(9) as u8) ^ seed).collect()
 }
 
 impl Place {
@@ -86,10 +83,6 @@ impl Place {
         names.sort();
         names
     }
-}
-
-fn mend() -> Mend<'static> {
-    Mend { revert: false, partial: false, out: None, undo: None, dry_run: false, sync: false }
 }
 
 /// Writes to a file and gives it this time back, as a rotting disk or a careful writer does.
@@ -235,7 +228,7 @@ fn what_nobody_may_write_to_comes_back_as_it_was() {
     place.protect();
     fs::set_permissions(&inner, Permissions::from_mode(0o755)).expect("its mode");
     fs::remove_dir_all(&inner).expect("it is removed");
-    let mended = place.repair(&mend()).expect("it is mended");
+    let mended = place.repair(&Mend::default()).expect("it is mended");
     assert!(mended.failed.is_empty() && mended.left.is_empty());
     for (name, mode) in [("inner", 0o555), ("inner/run", 0o555), ("inner/kept", 0o444)] {
         let meta = fs::metadata(place.path(name)).expect("it is back");
@@ -256,7 +249,7 @@ fn a_folder_that_lost_too_much_is_not_dressed() {
     }
     File::open(&folder).and_then(|file| file.set_modified(time)).expect("a time");
     fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("its mode");
-    let error = place.repair(&mend()).expect_err("too much is lost");
+    let error = place.repair(&Mend::default()).expect_err("too much is lost");
     assert!(
         matches!(&error.kind, ErrorKind::Sidecar(e) if matches!(**e, SidecarError::BeyondRepair(_))),
         "{error}"
@@ -310,7 +303,7 @@ fn zeros_that_were_cut_off_come_back() {
                 .open(place.path(name))
                 .and_then(|file| file.set_len(len))
                 .expect("it is cut");
-            let mended = place.repair(&Mend { revert: true, ..mend() }).expect("it is mended");
+            let mended = place.repair(&Mend { revert: true, ..Mend::default() }).expect("it is mended");
             assert!(mended.failed.is_empty() && mended.left.is_empty(), "{name} of {len} bytes");
             assert!(&fs::read(place.path(name)).expect("a file") == content, "{name} of {len} bytes");
             assert!(place.states().is_empty(), "{name} of {len} bytes");
@@ -327,7 +320,7 @@ fn a_new_folder_is_as_private_as_the_sidecar() {
     for (mode, expected) in [(0o600, 0o700), (0o640, 0o750)] {
         fs::set_permissions(&place.output, Permissions::from_mode(mode)).expect("its mode");
         let out = place.home.path().join(format!("out{mode}"));
-        let mended = place.repair(&Mend { out: Some(&out), ..mend() }).expect("it is written");
+        let mended = place.repair(&Mend { out: Some(&out), ..Mend::default() }).expect("it is written");
         assert!(mended.failed.is_empty());
         assert_eq!(fs::metadata(&out).expect("a folder").mode() & 0o777, expected);
     }

@@ -1,7 +1,7 @@
 //! Proofs of sidecars, and sidecars that contradict themselves.
 
-mod recode;
-
+use crate::bytes;
+use crate::recode::Recoded;
 use fecfile::age::Keys;
 use fecfile::io::base::Base;
 use fecfile::io::output::{ANYBODY, Policy};
@@ -12,7 +12,6 @@ use fecfile::sidecar::update::update;
 use fecfile::sidecar::{Proof, Sidecar};
 use fecfile::sign::{SecretKey, Signature, Trust};
 use fecfile::{Class, Context, Error};
-use recode::Recoded;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -25,14 +24,6 @@ struct Place {
 }
 
 const LEN: usize = 40_000;
-
-fn bytes(seed: u8, len: usize) -> Vec<u8> {
-    (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761).rotate_left(9) as u8) ^ seed).collect()
-}
-
-fn mend() -> Mend<'static> {
-    Mend { revert: false, partial: false, out: None, undo: None, dry_run: false, sync: false }
-}
 
 impl Place {
     fn new() -> Place {
@@ -169,7 +160,7 @@ fn a_forged_time_makes_no_rot_of_an_edit() {
     for known in [&[][..], &[e]] {
         let sidecar = place.open(known);
         assert_eq!((sidecar.proof(), states(&place, &sidecar)), (Proof::Root, vec![State::Edited]));
-        let mended = place.mend(&sidecar, &mend()).unwrap();
+        let mended = place.mend(&sidecar, &Mend::default()).unwrap();
         assert_eq!((mended.left.len(), mended.mended.len(), mended.found.unproved), (1, 0, 1));
         assert!(place.read("d/large") == edit);
     }
@@ -183,7 +174,7 @@ fn a_forged_time_makes_no_rot_of_an_edit() {
     let believed = Sidecar::open(&place.path("d.fecp"), None, &Context::default().settings).unwrap();
     assert_eq!((believed.proof(), states(&place, &believed)), (Proof::Nothing, vec![State::Rotten]));
     // The user may order the revert.
-    let reverted = place.mend(&place.open(&[]), &Mend { revert: true, ..mend() }).unwrap();
+    let reverted = place.mend(&place.open(&[]), &Mend { revert: true, ..Mend::default() }).unwrap();
     assert_eq!((reverted.mended.len(), place.read("d/large") == bytes(1, LEN)), (1, true));
     place.nothing_is_left();
 }
@@ -205,7 +196,7 @@ fn rot_is_mended_where_the_time_is_proved() {
         assert_eq!((sidecar.proof(), states(&place, &sidecar)), (Proof::Metadata, vec![State::Edited]));
         place.age("d/large");
         assert_eq!(states(&place, &open()), [State::Rotten]);
-        assert_eq!(place.mend(&open(), &mend()).unwrap().mended.len(), 1);
+        assert_eq!(place.mend(&open(), &Mend::default()).unwrap().mended.len(), 1);
         assert!(place.read("d/large") == bytes(1, LEN));
         place.nothing_is_left();
     }
@@ -281,7 +272,7 @@ fn forged_permissions_open_nothing() {
         place.recode(|sidecar| sidecar.restamped(|_, stat| stat.mode = 0o7777));
         fs::remove_dir_all(place.path("d")).unwrap();
         let copy = place.path("copy");
-        let how = Mend { out: is_copy.then_some(&copy), ..mend() };
+        let how = Mend { out: is_copy.then_some(&copy), ..Mend::default() };
         let (top, sidecar) = (if is_copy { "copy/d" } else { "d" }, place.open(&[]));
         // The whole folder is gone, so all files come from recovery data.
         let _ = place.mend(&sidecar, &how).unwrap();
@@ -298,7 +289,7 @@ fn forged_permissions_open_nothing() {
     let sidecar =
         Sidecar::open_known(&place.path("d.fecp"), protected.root, &[e], &Context::default().settings)
             .unwrap();
-    let _ = place.mend(&sidecar, &mend()).unwrap();
+    let _ = place.mend(&sidecar, &Mend::default()).unwrap();
     assert_eq!(fs::metadata(place.path("d/small")).unwrap().mode() & 0o7777, 0o666);
 }
 
@@ -317,7 +308,7 @@ fn recovery_data_that_mends_nothing_is_seen() {
     place.rot("d/large", 20_000);
     let rotten = place.read("d/large");
     let copy = place.path("copy");
-    for how in [mend(), Mend { out: Some(&copy), ..mend() }] {
+    for how in [Mend::default(), Mend { out: Some(&copy), ..Mend::default() }] {
         let error = place.mended(&how).unwrap_err();
         assert_eq!(error.class(), Class::Untrue, "{error}");
         assert!(error.to_string().contains("d/large"), "{error}");
@@ -325,7 +316,7 @@ fn recovery_data_that_mends_nothing_is_seen() {
         place.nothing_is_left();
         let _ = fs::remove_dir_all(&copy);
     }
-    let partial = place.mended(&Mend { partial: true, ..mend() }).unwrap();
+    let partial = place.mended(&Mend { partial: true, ..Mend::default() }).unwrap();
     assert_eq!((partial.failed.len(), partial.contradiction.map(|e| e.class())), (1, Some(Class::Untrue)));
     assert_eq!(place.deep().unwrap_err().class(), Class::Untrue);
     place.nothing_is_left();
@@ -341,7 +332,7 @@ fn what_contradicts_itself_is_seen_whatever_became_of_the_file() {
     let sidecar = Sidecar::open(&place.path("d.fecp"), None, &Context::default().settings).unwrap();
     let found = examine(&sidecar, &place.base(), Scope::All, &Context::default()).unwrap_err();
     assert_eq!(found.class(), Class::Untrue, "{found}");
-    assert_eq!(place.mended(&mend()).unwrap_err().class(), Class::Untrue);
+    assert_eq!(place.mended(&Mend::default()).unwrap_err().class(), Class::Untrue);
     for (name, seed, len) in [("d/large", 1, LEN), ("d/small", 2, 300)] {
         let place = Place::new();
         place.recode(|sidecar| sidecar.with(&blake3(&bytes(seed, len)), &[6; 32]));
@@ -357,11 +348,14 @@ fn what_contradicts_itself_is_seen_whatever_became_of_the_file() {
         // The contradiction shows only once the lost bytes are computed.
         assert!(plain(&place).is_ok());
         assert_eq!(place.deep().unwrap_err().class(), Class::Untrue);
-        assert_eq!(place.mended(&Mend { revert: true, ..mend() }).unwrap_err().class(), Class::Untrue);
+        assert_eq!(
+            place.mended(&Mend { revert: true, ..Mend::default() }).unwrap_err().class(),
+            Class::Untrue
+        );
         place.nothing_is_left();
         fs::remove_file(place.path(name)).unwrap();
         assert_eq!(place.deep().unwrap_err().class(), Class::Untrue, "it is gone");
-        assert_eq!(place.mended(&mend()).unwrap_err().class(), Class::Untrue);
+        assert_eq!(place.mended(&Mend::default()).unwrap_err().class(), Class::Untrue);
         place.nothing_is_left();
     }
 }
@@ -390,7 +384,8 @@ fn a_longer_neighbour_hides_no_loss() {
         fs::write(place.path("d/private"), &bytes(3, 500)[..100]).unwrap();
         assert!(place.deep().is_ok());
         let copy = place.path("copy");
-        let _ = place.mended(&Mend { revert: true, out: is_copy.then_some(&copy), ..mend() }).unwrap();
+        let _ =
+            place.mended(&Mend { revert: true, out: is_copy.then_some(&copy), ..Mend::default() }).unwrap();
         let top = if is_copy { "copy/d" } else { "d" };
         assert!(place.read(&format!("{top}/small")) == bytes(2, 300));
         assert!(place.read(&format!("{top}/private")) == bytes(3, 500));
