@@ -182,7 +182,7 @@ impl Archive {
     ) -> Result<Restored> {
         let encoded = self.encoded();
         self.check_seal(&encoded)?;
-        if let Some(outcome) = self.hopeless(&encoded, wish.partial, context)? {
+        if let Some(outcome) = self.hopeless(&encoded, wish, context)? {
             return self.restored(&encoded, outcome, false);
         }
         encoded.check_memory(&context.settings)?;
@@ -201,11 +201,14 @@ impl Archive {
 
     /// The outcome, if the payload is known to be lost before anything is written, and only the whole payload is
     /// wanted.
-    fn hopeless(&self, encoded: &Encoded, partial: bool, context: &Context<'_>) -> Result<Option<Outcome>> {
-        if partial || self.is_restorable() != Some(false) {
+    fn hopeless(&self, encoded: &Encoded, wish: Wish<'_>, context: &Context<'_>) -> Result<Option<Outcome>> {
+        if wish.partial || self.is_restorable() != Some(false) {
             return Ok(None);
         }
-        SetWalk::new(context, self.plans()).run(encoded.records.as_ref(), &encoded.groups, &Nobody).map(Some)
+        // An untrue set is graver than a lost one, and a strict reader sees more of them.
+        let mut walk = SetWalk::new(context, self.plans());
+        walk.strict = wish.strict;
+        walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody).map(Some)
     }
 }
 

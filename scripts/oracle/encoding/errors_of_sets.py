@@ -134,6 +134,7 @@ def rules_of_sets(add):
 
     P9000 = generate(9000, 7)
     two_sets = part(9000, 2, 2)
+    three = ((8192, 4096, 1), (8192, 4096, 1), part(1000, 1, 2))
     for stem, place, payload in (("recovery", (2, 0), P9000), ("original", (0, 0), flipped(P9000, 5)), ("second-set", (2, 1), P9000)):
         o = dict(k=2, parts=(two_sets,), alter=wrong(place))
         add("s-not-a-codeword-" + stem, "§10.2: valid tree over what is not a codeword, all originals are there", None, F(**o)[0], None, payload)
@@ -141,6 +142,9 @@ def rules_of_sets(add):
         add("c-not-a-codeword-" + stem, "§10.2: valid tree over what is not a codeword, all originals are there", None, C(**o)[0], None, payload)
         add("c-not-a-codeword-%s-strict" % stem, "§10.5: the same, strictly", "invalid", C(**o)[0], strict=True)
         add("c-not-a-codeword-%s-lost" % stem, "§10.3: the same, an original is lost", "invalid", C(keep=lambda g, s, i: i != 1, **o)[0])
+    lost = C(k=2, m=2, parts=three, alter=wrong((3, 0)), keep=lambda g, s, i: g != 1 or i == 0)[0]
+    add("c-not-a-codeword-and-lost", "§11: a group is lost, and a recovery shard of others is wrong", "damaged", lost)
+    add("c-not-a-codeword-and-lost-strict", "§11: the same, strictly: invalid goes before damaged", "invalid", lost, strict=True)
     P100 = generate(100, 7)
     for only in ([0, 1], [0, 2], [1, 2]):
         bad = 2 in only
