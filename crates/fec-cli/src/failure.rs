@@ -220,7 +220,11 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \
              sidecar does not have that root any more, or cannot mend all, look at the files, and remove the list"
         }
-        SidecarError::MayBeBegun(_) => {
+        SidecarError::MayBeBegun { cause, .. } if cause.kind() != io::ErrorKind::PermissionDenied => {
+            "run fec repair again when it can be looked at; if that will never be, look at the other files, and remove \
+             the list"
+        }
+        SidecarError::MayBeBegun { .. } => {
             "repair as a user who may look at it, or open the folder that it lies in, and run fec repair again"
         }
         SidecarError::Older => "fec repair without --root mends it",

@@ -52,7 +52,7 @@ impl<'a> Proofs<'a> {
     pub(crate) fn command(&self, command: &str, path: &Path) -> String {
         let root = self.root.filter(|root| has_root(path, *root, self.settings));
         let is_sealed = is_sealed(path, root, self.settings);
-        let how = if command == "repair" { self.how("") } else { String::new() };
+        let how = if command == "repair" { self.how(&[]) } else { String::new() };
         format!("fec {command}{how} {}{}", quoted(path), self.with_root(root).options(is_sealed))
     }
 
@@ -64,14 +64,14 @@ impl<'a> Proofs<'a> {
         format!("{root}{}{base}{keys}", self.signers())
     }
 
-    /// The options that say what a repair writes, and where, without one of them.
-    pub(crate) fn how(&self, without: &str) -> String {
+    /// The options that say what a repair writes, and where, without some of them.
+    pub(crate) fn how(&self, without: &[&str]) -> String {
         let Some(args) = self.repair else { return String::new() };
         let file = |option: &str, path: &Option<PathBuf>| {
             path.as_ref().map(|path| format!(" {option} {}", quoted(path))).unwrap_or_default()
         };
         let flags = [("--revert", args.revert), ("--partial", args.partial), ("--dry-run", args.dry_run)];
-        let flags = flags.iter().filter(|(flag, is_given)| *is_given && *flag != without);
+        let flags = flags.iter().filter(|(flag, is_given)| *is_given && !without.contains(flag));
         let flags: String = flags.map(|(flag, _)| format!(" {flag}")).collect();
         flags + &file("--undo", &args.undo) + &file("-o", &args.output)
     }
@@ -121,6 +121,11 @@ pub(crate) fn has_root(path: &Path, root: Digest, settings: &Settings) -> bool {
 /// Tells whether a file holds something sealed.
 fn is_sealed(path: &Path, root: Option<Digest>, settings: &Settings) -> bool {
     archive(path, root, settings).is_some_and(|archive| archive.sealed_kind().is_some())
+}
+
+/// The root of the container at `path`, if there is one alone.
+pub(crate) fn container_root(path: &Path, settings: &Settings) -> Option<Digest> {
+    archive(path, None, settings)?.root()
 }
 
 fn archive(path: &Path, root: Option<Digest>, settings: &Settings) -> Option<Archive> {

@@ -18,6 +18,7 @@ use fecfile::forms::Beginning;
 use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
 use fecfile::sidecar::Sidecar;
+use fecfile::survey::survey;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -56,8 +57,10 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
         Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
     };
     let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair", proofs);
-    let archive =
-        found.map_err(|error| sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs))?;
+    let archive = found.map_err(|error| {
+        let failure = sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs);
+        below(args, proofs, settings).unwrap_or(failure)
+    })?;
     settings.given.check(mode_of(archive.form()))?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
@@ -88,6 +91,18 @@ fn of_root(args: &args::Repair, settings: &Settings) -> Result<Option<PathBuf>> 
         return Err(sidecar::needs_key(&path, "repair", Some(&alone)));
     }
     Ok(Some(path))
+}
+
+/// The refusal if the sidecar with the root that was asked for lies further down in a named folder.
+fn below(args: &args::Repair, proofs: Proofs<'_>, settings: &Settings) -> Option<Failure> {
+    let root = args.root?;
+    let sidecars = survey(&args.inputs).ok()?.sidecars;
+    let path = sidecars.into_iter().find(|path| has_root(path, root, settings))?;
+    let repair = proofs.command("repair", &path);
+    Some(
+        misuse("repair", &path, "it is the sidecar with this root, and is named by itself")
+            .help(format!("name it, and nothing else:\n  {repair}")),
+    )
 }
 
 /// The files with the name of a sidecar that are directly in a folder, in order. None if the path is no folder.

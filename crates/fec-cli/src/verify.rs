@@ -1,5 +1,6 @@
 //! `fec verify`: reports what is intact, damaged or missing, and which further losses the payload survives.
 
+mod copies;
 mod many;
 mod outcome;
 mod report;
@@ -15,7 +16,6 @@ use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
 use crate::target::is_dash;
-use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
@@ -61,7 +61,6 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     survey.sidecars.extend(sidecar::beside_folders(&args.inputs));
     survey.sidecars.sort();
     survey.sidecars.dedup();
-    survey.sidecars = without_copies(&survey.sidecars, args, settings);
     if survey.sidecars.is_empty() {
         check_not_for_sidecars(args, settings)?;
         return encodings(&survey, args, settings, started);
@@ -69,6 +68,7 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
     if args.root.is_some() {
         return of_root(&survey, args, settings, started);
     }
+    survey.sidecars = copies::without(survey.sidecars, &args.inputs, settings);
     match &survey.sidecars[..] {
         // A folder holds one sidecar and no encoding.
         [path] if survey.encodings.is_empty() && args.inputs.len() == 1 && can_open(path, args) => {
@@ -76,30 +76,6 @@ pub(crate) fn run(args: &args::Verify, settings: &Settings) -> Result<Exit> {
         }
         _ => many::surveyed(&survey, args, settings, started),
     }
-}
-
-/// Leaves out copies of a sidecar in the folder that it stands beside, unless they are named: their names lead nowhere
-/// from there.
-fn without_copies(sidecars: &[PathBuf], args: &args::Verify, settings: &Settings) -> Vec<PathBuf> {
-    let is_copy = |path: &Path, of: &Path| {
-        sidecar::is_in_folder_of(path, of)
-            && args
-                .root
-                .or_else(|| root_of(of, settings))
-                .is_some_and(|root| has_root(of, root, settings) && has_root(path, root, settings))
-    };
-    let is_kept =
-        |path: &&PathBuf| args.inputs.contains(path) || !sidecars.iter().any(|of| is_copy(path, of));
-    sidecars.iter().filter(is_kept).cloned().collect()
-}
-
-/// The root of a sidecar, or of the container that it is sealed in, if there is one alone.
-fn root_of(path: &Path, settings: &Settings) -> Option<Digest> {
-    if let Ok(sidecar) = Sidecar::open(path, None, &settings.library) {
-        return Some(sidecar.root());
-    }
-    let context = Context { settings: settings.library, ..Context::default() };
-    Archive::open(&Input::of_paths(&[path.to_path_buf()]).ok()?, None, &context).ok()?.root()
 }
 
 /// Tells whether the files of a sidecar can be looked at: those of a sealed one need a key.
@@ -123,6 +99,7 @@ fn of_root(survey: &Survey, args: &args::Verify, settings: &Settings, started: I
     check_kinds(&args.inputs, "verify", Proofs::of_verify(args, settings))?;
     let has_root = |path: &&PathBuf| args.root.is_some_and(|root| has_root(path, root, settings));
     let found: Vec<PathBuf> = survey.sidecars.iter().filter(has_root).cloned().collect();
+    let found = copies::without(found, &args.inputs, settings);
     match &found[..] {
         [] => {
             check_not_for_sidecars(args, settings)?;

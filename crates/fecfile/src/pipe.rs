@@ -273,7 +273,7 @@ struct Receiver<'a> {
     position: u64,
     /// All records and indexes; `None` when a root was asked for, since other encodings do not matter then.
     census: Option<Census>,
-    /// Metas that came, up to [`MAX_METAS`].
+    /// Metas that came, the latest ones.
     metas: Metas<Meta>,
     /// Hashes of invalid metas: no chain with such a meta is restored.
     bad_metas: HashSet<Digest>,

@@ -134,13 +134,8 @@ pub(crate) fn is_of(sidecar: &Path, path: &Path) -> bool {
     sidecar.starts_with(path) || beside(path).is_some_and(|beside| beside == sidecar)
 }
 
-/// Tells whether a sidecar lies in the folder that another one stands beside, or in a folder of that.
-pub(crate) fn is_in_folder_of(sidecar: &Path, of: &Path) -> bool {
-    sidecar.ancestors().skip(1).any(|folder| beside(folder).is_some_and(|beside| beside == of))
-}
-
 /// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.
-fn beside(path: &Path) -> Option<PathBuf> {
+pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
     let place = match path.file_name() {
         Some(_) => path.to_path_buf(),
         // The path ends in `.` or `..`.

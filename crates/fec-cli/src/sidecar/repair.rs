@@ -69,7 +69,7 @@ fn explain(error: Error, named: &str, proofs: Proofs<'_>) -> Failure {
         true => failure.help(format!(
             "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  \
              fec repair --partial{} {named}",
-            proofs.how("--partial")
+            proofs.how(&["--partial", "--dry-run"])
         )),
         false => failure,
     }

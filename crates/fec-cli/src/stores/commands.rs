@@ -213,7 +213,7 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let bars = settings.bars("repair");
     let context = Context { settings: settings.library, progress: &bars };
     let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
-    let report = RepairReport::new(&stored, &repaired, &places, args.dry_run, started);
+    let report = RepairReport::new(&stored, &repaired, &places, &how, started);
     settings.report(&report, &report.describe(), false)?;
     if repaired.class(args.dry_run).is_some() {
         settings.say_quietly("repair", || report.lines(causes(repaired.missing.iter(), &places)));

@@ -4,7 +4,7 @@ use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::{Target, input_name, output_name};
 use fecfile::names::{counted, hex, show};
-use fecfile::stores::mend::StoredRepaired;
+use fecfile::stores::mend::{StoredRepair, StoredRepaired};
 use fecfile::stores::places::Places;
 use fecfile::stores::send::{Missing, Sent};
 use fecfile::stores::stored::{Stored, StoredRestored};
@@ -16,6 +16,14 @@ use std::time::Instant;
 
 /// Advice if a place denies access.
 const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
+
+/// How objects were looked at.
+fn how_looked(deep: bool) -> &'static str {
+    match deep {
+        true => "every byte checked",
+        false => "sizes and first bytes checked; --deep checks every byte",
+    }
+}
 
 /// Most lines of a list. Further lines are only counted.
 const LINES: usize = 20;
@@ -363,11 +371,7 @@ impl VerifyReport {
             list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
             out.push_str(if self.is_denied { DENIED } else { "" });
         }
-        let how = if self.deep {
-            "every byte checked"
-        } else {
-            "sizes and first bytes checked; --deep checks every byte"
-        };
+        let how = how_looked(self.deep);
         let _ = write!(out, "{how}; {} bytes fetched, {:.2} s", self.fetched_bytes, self.seconds);
         out
     }
@@ -389,6 +393,8 @@ pub(super) struct RepairReport {
     root: String,
     /// True if the work was done; otherwise it was only reported.
     written: bool,
+    /// True if every byte was read; otherwise only sizes and first bytes were.
+    deep: bool,
     made: Vec<Made>,
     /// Damaged copies of shards that are intact elsewhere.
     removed: Vec<Made>,
@@ -408,7 +414,7 @@ impl RepairReport {
         stored: &Stored<'_>,
         repaired: &StoredRepaired,
         places: &Places,
-        dry_run: bool,
+        how: &StoredRepair,
         started: Instant,
     ) -> RepairReport {
         let name = |place: usize| places.get(place).target.name();
@@ -421,7 +427,8 @@ impl RepairReport {
             schema_version: SCHEMA_VERSION,
             command: "repair",
             root: hex(&stored.root()),
-            written: !dry_run,
+            written: !how.dry_run,
+            deep: how.deep,
             made: repaired.made.iter().map(made).collect(),
             removed: repaired.removed.iter().map(made).collect(),
             manifests: repaired.manifests.iter().map(|place| name(*place)).collect(),
@@ -492,7 +499,8 @@ impl RepairReport {
         if out.is_empty() {
             out.push_str("nothing is missing\n");
         }
-        let _ = write!(out, "{} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
+        let how = how_looked(self.deep);
+        let _ = write!(out, "{how}; {} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
         out
     }
 }

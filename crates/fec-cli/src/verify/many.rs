@@ -15,6 +15,7 @@ use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
 use fecfile::age::Keys;
+use fecfile::archive::Archive;
 use fecfile::names::show;
 use fecfile::roots::parse_line;
 use fecfile::sidecar::Sidecar;
@@ -59,9 +60,9 @@ pub(super) fn surveyed(
     }
     let mut checks = Checks::new(args, settings)?;
     let are_more = !survey.sidecars.is_empty() || has_bare(survey, &args.inputs);
-    if are_more && checks.together(survey)? {
-        // Shards of several encodings lie together, and all but one encoding are strays.
-    } else {
+    // Shards of several encodings may lie together, and all but one encoding be strays.
+    let is_together = are_more && checks.together(survey)?;
+    if !is_together {
         for place in &survey.encodings {
             let input = Input::of_paths(&place.paths);
             // A single shard file counts as an encoding that has lost the others, not as one shard to check.
@@ -75,7 +76,8 @@ pub(super) fn surveyed(
     for path in &survey.unknown {
         checks.add(Row::failed(show(path), &not_encoded()))?;
     }
-    checks.bare(survey)?;
+    let is_one = is_together || matches!(&survey.encodings[..], [place] if place.form == Form::Shards);
+    checks.bare(survey, is_one && survey.sidecars.is_empty() && survey.unknown.is_empty())?;
     checks.finish(started)
 }
 
@@ -88,11 +90,26 @@ pub(super) fn one_of_root(
 ) -> Result<Exit> {
     settings.given.check(SHARDS)?;
     let mut checks = Checks::new(args, settings)?;
-    let name =
-        args.inputs.iter().filter(|path| !is_bare(survey, path)).map(show).collect::<Vec<_>>().join(" ");
+    let files = files_of_root(args, settings);
+    let named = args.inputs.iter().filter(|path| !is_bare(survey, path));
+    // All paths are told by the failure if nothing has the root.
+    let (homes, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        named.partition(|path| files.is_empty() || files.iter().any(|file| file.starts_with(path)));
+    let name = homes.into_iter().map(show).collect::<Vec<_>>().join(" ");
     checks.check(&name, Input::of_paths(&args.inputs), args.root)?;
-    checks.bare(survey)?;
+    for path in others {
+        let failure = Failure::new(Exit::Mendable, "no shard in it has the root that was asked for");
+        checks.add(Row::failed(show(path), &failure))?;
+    }
+    checks.bare(survey, true)?;
     checks.finish(started)
+}
+
+/// The shard files that have the root that was asked for.
+fn files_of_root(args: &args::Verify, settings: &Settings) -> Vec<PathBuf> {
+    let context = Context { settings: settings.library, ..Context::default() };
+    let archive = Input::of_paths(&args.inputs).and_then(|input| Archive::open(&input, args.root, &context));
+    args.root.zip(archive.ok()).map_or_else(Vec::new, |(root, archive)| archive.files_of(&root))
 }
 
 /// The failure for a named file or folder in which nothing was found.
@@ -233,12 +250,12 @@ impl<'a> Checks<'a> {
     }
 
     /// Adds a row for each named folder in which nothing was found. A file that may not be read may hold something.
-    /// Beside shard files no payload is lost by that: the row of their encoding tells whether they suffice.
-    fn bare(&mut self, survey: &Survey) -> Result<()> {
+    /// Nothing is lost by an empty folder beside the shard files of a single encoding: their row tells whether they
+    /// suffice.
+    fn bare(&mut self, survey: &Survey, is_beside_shards: bool) -> Result<()> {
         for path in self.args.inputs.iter().filter(|path| is_bare(survey, path)) {
             let denied = self.row("", Input::of_paths(std::slice::from_ref(path)), None).err();
-            let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
-            let nothing = || match has_shards {
+            let nothing = || match is_beside_shards {
                 true => Failure::new(Exit::Mendable, "no shard was found in it"),
                 false => not_encoded(),
             };

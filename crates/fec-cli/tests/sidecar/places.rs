@@ -309,11 +309,19 @@ fn what_lies_in_a_closed_folder_stays_half_mended() {
     fs::write(arena.path("d/sub/file"), &now).unwrap();
     set_mode(&arena.path("d/sub"), 0);
     rot(&arena.path("d/f5"), 100, b"rotten");
-    let output = nobody(&arena, &["repair", "d.fecp", "--partial"]);
+    // Nothing is begun: no archive of what was there is written either.
+    for more in [&["--undo", "undo.tar"][..], &["--dry-run"]] {
+        let output = nobody(&arena, &[&["repair", "d.fecp", "--partial"], more].concat());
+        expect(&output, 4);
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("d/sub/file: an interrupted repair may have mended it in part, as its list"),
+            "{said}"
+        );
+        assert!(said.contains("open the folder that it lies in, and run fec repair again"), "{said}");
+        assert!(!arena.path("undo.tar").exists() && arena.read("d/f5") != payload(5, 30_000));
+    }
     set_mode(&arena.path("d/sub"), 0o755);
-    expect(&output, 4);
-    let said = text(&output.stderr);
-    assert!(said.contains("d/sub/file: an interrupted repair may have mended it in part"), "{said}");
     expect(&nobody(&arena, &["repair", "d.fecp"]), 0);
     assert!(arena.read("d/sub/file") == right && arena.read("d/f5") == payload(5, 30_000));
     assert!(!arena.path("d.fecp.repairing").exists());

@@ -81,6 +81,55 @@ fn a_copy_of_a_sidecar_in_its_own_folder_tells_no_loss() {
     assert!(!text(&arena.expect(["verify", "d"], 1).stdout).contains("d/d.fecp: "));
 }
 
+/// The one of two sidecars of the same files that finds them counts, wherever it lies. A sidecar that finds no file and
+/// shares none with another is a loss.
+#[test]
+fn which_of_two_sidecars_is_the_copy_is_told_by_the_files() {
+    let arena = Arena::new();
+    let told = |exit| {
+        let output = arena.expect(["verify", "."], exit);
+        (text(&output.stdout), text(&output.stderr))
+    };
+    // A copy beside the folder of the original.
+    arena.write("photos/x", &payload(1, 20_000));
+    protect(&arena, &["photos/x", "-o", "photos/all.fecp"]);
+    fs::copy(arena.path("photos/all.fecp"), arena.path("photos.fecp")).unwrap();
+    let (found, said) = told(0);
+    assert!(found.starts_with("1 entry: all intact"), "{found}");
+    assert_eq!(
+        said,
+        "fec: ./photos.fecp is a copy of ./photos/all.fecp and finds no file from there: left out\n"
+    );
+    arena.expect(["verify", "photos.fecp"], 3);
+    assert!(arena.expect(["verify", "photos", "-q"], 0).stderr.is_empty());
+    fs::remove_dir_all(arena.path("photos")).unwrap();
+    fs::remove_file(arena.path("photos.fecp")).unwrap();
+    // A copy of an earlier generation: with a file in common, and with none.
+    for kept in [&["a", "b"][..], &["a"]] {
+        arena.write("album/a", &payload(2, 20_000));
+        for name in &kept[1..] {
+            arena.write(format!("album/{name}"), &payload(3, 20_000));
+        }
+        protect(&arena, &["album"]);
+        fs::copy(arena.path("album.fecp"), arena.path("album/old.fecp")).unwrap();
+        arena.write("album/a", &payload(4, 20_000));
+        arena.expect(["protect", "--update", "album", "-q"], 0);
+        let (found, said) = told(0);
+        assert!(found.contains("entries: all intact"), "{found}");
+        assert!(said.contains("album/old.fecp is a copy of"), "{said}");
+        fs::remove_dir_all(arena.path("album")).unwrap();
+        fs::remove_file(arena.path("album.fecp")).unwrap();
+    }
+    // A lost folder in a protected one, whose sidecar is left.
+    arena.write("home/mail/x", &payload(5, 20_000));
+    arena.write("home/y", &payload(6, 20_000));
+    protect(&arena, &["home/mail"]);
+    fs::rename(arena.path("home/mail"), arena.path("mail")).unwrap();
+    protect(&arena, &["home"]);
+    let (found, said) = told(3);
+    assert!(found.contains("home/mail.fecp: lost: ") && said.is_empty(), "{found}{said}");
+}
+
 /// A folder that has a sidecar of another root is no folder of shards.
 #[test]
 fn a_folder_with_a_sidecar_beside_shards_is_told() {
@@ -116,6 +165,14 @@ fn a_folder_that_holds_nothing_is_told() {
         assert!(said.contains(&format!("{folder}: failed")) && said.lines().count() == 1, "{said}");
         arena.expect(["verify", "p.shards", folder, "--root", &"ab".repeat(32)], 5);
     }
+    // A folder of another encoding is none of those that were looked at; and it may be that of the empty folder.
+    arena.expect(["encode", "d/one", "-o", "other.shards/", "-q"], 0);
+    let output = arena.expect(["verify", "p.shards", "other.shards", "empty", "--root", &root], 1);
+    assert!(line_of(&output, "p.shards").contains("intact: 100 of 100"));
+    assert!(line_of(&output, "other.shards").contains("failed: no shard in it has the root"));
+    let output = arena.expect(["verify", "p.shards", "other.shards", "empty"], 3);
+    assert!(line_of(&output, "empty").contains("failed: no shard or record was found in it"));
+    arena.expect(["verify", "p.shards", "p.fec", "empty"], 3);
     // Shards of an encoding lie in several folders, with a stray one of another.
     fs::create_dir(arena.path("more")).unwrap();
     fs::rename(arena.path("p.shards/p.001.shard"), arena.path("more/p.001.shard")).unwrap();
@@ -294,9 +351,21 @@ fn repair_looks_for_a_sidecar_beside_the_folder_and_directly_in_it() {
     let before = (seen(&arena.path("d")), seen(&arena.path("e")));
     for place in ["d", "."] {
         arena.expect(["repair", place, "--root", &root, "--partial"], 2);
-        arena.expect(["repair", place, "--root", &root], 3);
+        let said = arena.refuses(["repair", place, "--root", &root], 2);
+        assert!(said.contains("d.fecp: it is the sidecar with this root, and is named by itself"), "{said}");
     }
     assert!((seen(&arena.path("d")), seen(&arena.path("e"))) == before);
+    // A sidecar that lies further down is named with the command for it.
+    for nth in 0..9 {
+        arena.write(format!("outer/inner/f/{nth}"), &payload(nth, 3000));
+    }
+    let root = protect(&arena, &["outer/inner/f"]);
+    fs::remove_file(arena.path("outer/inner/f/8")).unwrap();
+    let said = arena.refuses(["repair", "outer", "--root", &root], 2);
+    assert!(said.ends_with(&format!("fec repair outer/inner/f.fecp --root {root}\n")), "{said}");
+    follow(&arena, &said, 0);
+    assert!(arena.read("outer/inner/f/8") == payload(8, 3000));
+    arena.expect(["repair", "outer", "--root", &"ab".repeat(32)], 3);
 }
 
 /// A command in advice names the file that has the root, with the options that prove and open it.

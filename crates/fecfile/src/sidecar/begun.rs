@@ -181,23 +181,39 @@ impl Begun<'_> {
         blocks.chain(tail).filter(move |(position, _)| is_damaged(*position))
     }
 
+    /// Fails if [`Begun::begin`] could not write a list: something else is in its place, or an entry of an old list
+    /// cannot be looked at.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotOwn`](crate::ErrorKind::NotOwn); [`SidecarError::MayBeBegun`].
+    pub(super) fn check(
+        &self,
+        journal: &mut Journal,
+        actions: &[Action],
+        made: &HashSet<usize>,
+    ) -> Result<()> {
+        journal.check_place()?;
+        match journal.has(mended(actions), made) {
+            true => Ok(()),
+            false => journal.look_again(self.sidecar, self.base),
+        }
+    }
+
     /// Writes the list of everything that the actions are about to write to, unless the list that was found has all of
     /// it. Entries of that list that could not be looked at or cannot be mended now stay in the list.
     ///
     /// # Errors
-    /// Those of the base, and of the list; [`SidecarError::MayBeBegun`].
+    /// Those of the base, and of the list.
     pub(super) fn begin(
         &self,
         journal: &mut Journal,
         actions: &[Action],
         made: &HashSet<usize>,
     ) -> Result<()> {
-        let mended = actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend);
-        let files: HashSet<usize> = mended.map(|(nth, _)| nth).collect();
+        let files: HashSet<usize> = mended(actions).collect();
         if journal.has(files.iter().copied(), made) {
             return Ok(());
         }
-        journal.look_again(self.sidecar, self.base)?;
         let (old_files, old_made) = journal.carried(&files, made);
         let piece = journal.piece;
         let mut lines = Lines::default();
@@ -216,6 +232,11 @@ impl Begun<'_> {
         journal.take_over(self.sidecar, self.base);
         Ok(())
     }
+}
+
+/// The entries that are mended in place.
+fn mended(actions: &[Action]) -> impl Iterator<Item = usize> {
+    actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend).map(|(nth, _)| nth)
 }
 
 /// Tells whether an error says that no file, folder or link of an entry is there.
@@ -311,9 +332,7 @@ impl Journal {
         }
         match base.stat(path) {
             Ok(stat) => Ok(self.is_own(entry, &stat)),
-            // The path does not exist.
-            Err(e) if matches!(e.kind(), IoKind::NotFound | IoKind::NotADirectory) => Ok(false),
-            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => Ok(false),
+            Err(e) if is_gone(&e) => Ok(false),
             Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
         }
     }
@@ -367,8 +386,9 @@ impl Journal {
                 Ok(stat) => self.is_older_than(&stat),
                 Err(e) if is_gone(&e) => false,
                 Err(e) => {
-                    let place = base.place(path);
-                    return Err(Error::at("repair", place.as_path(), SidecarError::MayBeBegun(e)));
+                    let (place, list) = (base.place(path), self.path.clone());
+                    let cause = SidecarError::MayBeBegun { cause: e, list };
+                    return Err(Error::at("repair", place.as_path(), cause));
                 }
             };
             self.unseen.insert(entry, Some(is_later));

@@ -116,8 +116,16 @@ pub enum SidecarError {
     },
     /// An interrupted repair may have mended an entry in part, and the system gives no answer to that. A list of what
     /// else is mended would hide it.
-    #[error("an interrupted repair may have mended it in part, and it cannot be looked at: {0}")]
-    MayBeBegun(std::io::Error),
+    #[error(
+        "an interrupted repair may have mended it in part, as its list {} says, and it cannot be looked at: {cause}",
+        show(list)
+    )]
+    MayBeBegun {
+        /// The system's answer.
+        cause: std::io::Error,
+        /// The list of the repair.
+        list: PathBuf,
+    },
     /// The sidecar was opened by the root of an older generation, and is damaged.
     #[error("it was asked for by the root of an older generation, and is damaged")]
     Older,
@@ -163,7 +171,7 @@ impl SidecarError {
             | SidecarError::Older
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
-            SidecarError::MayBeBegun(_) => Class::Io,
+            SidecarError::MayBeBegun { .. } => Class::Io,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_)
             | SidecarError::OtherMetadata(_)

@@ -152,7 +152,7 @@ fn parse_line(line: &str, piece: u64) -> Option<(usize, Pieces)> {
 
 /// The list beside a sidecar.
 pub(super) struct Journal {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The root of the sidecar.
     root: String,
     /// Bytes of a piece.

@@ -139,7 +139,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let made = made_in_steps(sidecar, &actions);
     let is_journaled = how.out.is_none() && (actions.contains(&Action::Mend) || !made.is_empty());
     if is_journaled {
-        journal.check_place()?;
+        begun.check(&mut journal, &actions, &made)?;
     }
     let wanted: Vec<usize> =
         found.entries.iter().map(|report| report.entry).filter(|n| left.binary_search(n).is_err()).collect();

@@ -191,7 +191,13 @@ impl<'a> Fetch<'a> {
 
     /// Tells whether places that did not answer may have more shards.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.failures.values().any(StoreError::leaves_open) || !self.unsure.is_empty()
+        self.open_failures().next().is_some()
+    }
+
+    /// The failures of places that may have more shards.
+    pub(super) fn open_failures(&self) -> impl Iterator<Item = (usize, &StoreError)> {
+        let failures = self.failures.iter().filter(|(_, why)| why.leaves_open());
+        self.unsure.iter().chain(failures).map(|(place, why)| (*place, why))
     }
 
     /// Notes that a shard is damaged: it does not count any more. The file stays, because its intact records may be of

@@ -123,6 +123,17 @@ impl<'a> Stored<'a> {
     /// # Errors
     /// Those of the temporary folder. Places that do not answer are in the result.
     pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<StoredVerified> {
+        self.look(deep, true, context)
+    }
+
+    /// Checks the objects of all segments. With `does_suffice`, damaged objects are fetched of segments with too few
+    /// intact ones, to tell whether their intact records suffice.
+    pub(super) fn look(
+        &self,
+        deep: bool,
+        does_suffice: bool,
+        context: &Context<'_>,
+    ) -> Result<StoredVerified> {
         let meter = context.meter("verify", Some(self.manifest.payload_len()));
         let mut trouble = BTreeMap::new();
         let mut segments = Vec::new();
@@ -145,7 +156,10 @@ impl<'a> Stored<'a> {
                 return Err(failure(&StoreError::Cancelled));
             }
             let mut state = self.state(checked);
-            if state.margin < 0 && self.does_with_damaged(segments.len(), &state, context)? {
+            if does_suffice
+                && state.margin < 0
+                && self.does_with_damaged(segments.len(), &state, &mut trouble, context)?
+            {
                 state.margin = 0;
                 state.survival.domains = 0;
             }
@@ -221,8 +235,15 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Tells whether a segment can be restored with the intact records of damaged objects too, which are fetched.
-    fn does_with_damaged(&self, segment: usize, state: &SegmentState, context: &Context<'_>) -> Result<bool> {
+    /// Tells whether a segment can be restored with the intact records of damaged objects too, which are fetched. If it
+    /// cannot, `trouble` takes the failures of places that may have more of it.
+    fn does_with_damaged(
+        &self,
+        segment: usize,
+        state: &SegmentState,
+        trouble: &mut BTreeMap<usize, StoreError>,
+        context: &Context<'_>,
+    ) -> Result<bool> {
         let (encoding, k) = (&self.manifest.segments[segment], self.manifest.code.k());
         let copies: Vec<Candidate> = state.copies(encoding.layout().file_len).collect();
         let there = copies.iter().map(|copy| copy.index).collect::<BTreeSet<_>>().len();
@@ -238,6 +259,7 @@ impl<'a> Stored<'a> {
             Err(Error { kind: ErrorKind::Stores(why), .. })
                 if matches!(*why, StoresError::FewLeft { .. }) =>
             {
+                fetch.open_failures().for_each(|(place, why)| note(trouble, place, why.clone()));
                 Ok(false)
             }
             done => done.map(|()| true),

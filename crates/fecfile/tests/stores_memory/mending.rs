@@ -104,6 +104,45 @@ fn a_repair_says_before_what_it_does() {
     }
 }
 
+/// Damaged headers leave too few intact shards, and too few of the damaged ones can be had. The place that denies its
+/// shards may have enough.
+#[test]
+fn a_place_that_denies_shards_may_have_them() {
+    let sent = Sent::new(11, &HOW);
+    lose(&sent, 3);
+    rot(&sent, 5, 10);
+    let class = |sent: &Sent| {
+        let places = sent.places();
+        let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+        let verified = stored.verify(false, &Context::default()).expect("it is looked at");
+        (verified.class(), verified.trouble)
+    };
+    assert_eq!(class(&sent).0, Some(Class::Mendable));
+    sent.stores[0].set(Ways { denies_shards: true, ..Ways::default() });
+    let (class, trouble) = class(&sent);
+    assert_eq!(class, Some(Class::Io), "{trouble:?}");
+    assert!(trouble.iter().any(|line| line.contains("403 AccessDenied")), "{trouble:?}");
+    assert_eq!(sent.restore().expect_err("too few can be had").class(), Class::Io);
+    assert_eq!(repair(&sent, false, true).expect_err("too few can be had").class(), Class::Io);
+}
+
+/// A remake takes each object once: what damaged ones are worth is not asked before.
+#[test]
+fn a_repair_fetches_damaged_shards_once() {
+    let sent = Sent::new(12, &HOW);
+    lose(&sent, 2);
+    rot(&sent, 5, 10);
+    sent.stores.iter().for_each(|store| store.forget_calls());
+    let repaired = repair(&sent, false, false).expect("it is repaired");
+    assert_eq!(repaired.made.len(), 7, "{:?}", repaired.trouble);
+    // Once for its first bytes, and once for all.
+    for store in &sent.stores {
+        let calls = store.calls();
+        assert!(calls.gets.values().all(|(count, _)| *count <= 2), "place {}: {:?}", store.nth, calls.gets);
+    }
+    let _ = sent.restore().expect("it is mended");
+}
+
 /// A repair does not claim to have made an object that a list hid.
 #[test]
 fn what_is_there_is_not_made_anew() {

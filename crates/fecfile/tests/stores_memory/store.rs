@@ -51,6 +51,8 @@ pub(crate) struct Ways {
     pub(crate) dead: bool,
     /// Requests for shards get no byte.
     pub(crate) silent: bool,
+    /// Requests for shards are denied, and those for their first bytes are not.
+    pub(crate) denies_shards: bool,
     /// The connection breaks after this many bytes of an answer.
     pub(crate) breaks_after: Option<usize>,
     pub(crate) read_only: bool,
@@ -221,6 +223,9 @@ impl ObjectStore for Memory {
         let part = part.ok_or_else(|| StoreError::Failed("it is too short".into()))?;
         // Small answers come at once.
         let is_shard = key.ends_with(".shard") && part.len() > 4096;
+        if ways.denies_shards && is_shard {
+            return Err(StoreError::Denied("403 AccessDenied".into()));
+        }
         let is_held = |time: Duration| is_shard && call.pause(time);
         let _reading = is_shard.then(|| Reading::new(&self.calls));
         let faster = if ways.uneven { 1 + self.next() % 4 } else { 1 };
