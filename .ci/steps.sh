@@ -123,20 +123,23 @@ lints() {
 documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --profile ci --no-deps --workspace; }
 
 # Each crate with other features than the workspace switches on, one line each: what is built, and which of its tests
-# are run.
+# are run. Only the night runs the last ones.
 combinations() {
-    local package features tests
-    while IFS='|' read -r package features tests; do
+    local package features tests when
+    while IFS='|' read -r package features tests when; do
+        [ -z "$when" ] || [ -n "$long" ] || continue
         read -r -a features <<< "$features"
         read -r -a tests <<< "$tests"
         echo "\$ cargo test -p" $package "${features[@]}" "${tests[@]}"
         cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" < /dev/null || return
     done <<'TABLE'
-fec-core |                                            | --lib --tests
-fecfile  |                                            | --lib
-fecfile  | --features ring,stores                     | --lib
-fec-cli  | --no-default-features                      | --test golden --test seal_golden --test sidecar_golden --test cli --test seal
-fec-cli  | --no-default-features --features ring      | --test seal_golden --test seal
+fec-core |                                       | --lib
+fecfile  |                                       | --lib
+fecfile  | --features ring,stores                | --lib
+fec-cli  | --no-default-features                 | --test cli --test seal --test seal_golden
+fec-core |                                       | --tests                                           | night
+fec-cli  | --no-default-features                 | --test golden --test hostile --test sidecar       | night
+fec-cli  | --no-default-features --features ring | --test seal --test seal_golden                    | night
 TABLE
     # As another program gets the library: in a workspace of its own.
     CARGO_TARGET_DIR=$target cargo run --profile ci --locked --manifest-path crates/fecfile/examples/shards-in-memory/Cargo.toml

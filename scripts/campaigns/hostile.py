@@ -598,9 +598,11 @@ def check_verify(run, args, wants, root, strict, one):
             run.note("verify-one-shard", "exit %d, oracle %s" % (code, expected), args)
         return
     expected = [x.exit if x.cls else 0 if x.clean else 1 for x in wants]
-    alone = [encoding.read_all([("0", x)], False) for x in run.case.blobs if is_container(x)] if run.case.several and not root else []
+    alone = [encoding.read_all([("0", x)], False, root) for x in run.case.blobs if is_container(x)] if run.case.several else []
     if run.case.several and not root and (2 in expected or alone) and code in [0, 1, 3] + [x.exit for x in alone]:
         return                                           # (each of several encodings is told by itself, and containers in folders too)
+    if root and code > 1 and code in [x.exit for x in alone]:
+        return                                           # (a container in a folder tells why it has not the root)
     if run.case.several and root and len(run.paths) > 1:  # named shard files: are they right?
         files = [encoding.read_shard_file(x, encoding.Notes())[1] for x in run.case.blobs]
         right = all(any(f.header.R == root and f.clean for f in found) for found in files)

@@ -1,5 +1,5 @@
-//! Copies of sidecars in the folders that the sidecars protect. The names in a sidecar are relative to its place: a copy
-//! elsewhere finds no file, which tells no loss.
+//! Copies of sidecars in the folders that the sidecars protect. The names in a sidecar are relative to its place: a
+//! copy elsewhere finds no file, which tells no loss.
 
 use crate::failure::say;
 use crate::proofs::container_root;
@@ -81,7 +81,8 @@ impl Found {
         }
     }
 
-    /// Of this sidecar, at `outer`, and the one at `inner`, that which is a copy, perhaps an older one, of the other.
+    /// The copy, and the original, if this sidecar, at `outer`, or the one at `inner` is a copy of the other or of an
+    /// earlier generation.
     fn copy<'p>(
         &self,
         (outer, files): (&'p PathBuf, &Files<'_>),
