@@ -161,19 +161,19 @@ documents() { scripts/checks/docs.py --fec "$fec"; }
 
 cross_check() {
     local rounds=1
-    [ -z "$long" ] || rounds=20
+    [ -z "$long" ] || rounds=6
     FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/checks/cross-check.sh "$fec"
 }
 
 cross_check_stream() {
     local rounds=3
-    [ -z "$long" ] || rounds=30
+    [ -z "$long" ] || rounds=10
     FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/checks/cross-check-stream.sh "$fec"
 }
 
 age() {
     local rounds=5
-    [ -z "$long" ] || rounds=50
+    [ -z "$long" ] || rounds=20
     scripts/checks/test-age.sh "$fec" $rounds
 }
 
