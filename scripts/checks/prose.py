@@ -21,7 +21,7 @@ COLUMNS = 120
 LIMITS = {
     ".ci": (3, 0),
     "action": (1, 0),
-    "crates/fec-cli": (15, 31),
+    "crates/fec-cli": (10, 0),
     "examples": (1, 0),
     "scripts": (97, 61),
 }

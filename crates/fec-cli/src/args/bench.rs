@@ -99,16 +99,16 @@ pub(crate) struct Bench {
     /// trace:FILE; may be given several times [default: random:0.1, ge:0.05,50 and burst:300]
     #[arg(long, value_name = "MODEL", value_parser = str::parse::<Loss>)]
     pub(crate) loss: Vec<Loss>,
-    /// Also write the result to this file, as JSON; of `tuning`, without a file: keep the fastest settings for this user, so
-    /// that all commands use them
+    /// Also write the result to this file, as JSON; of `tuning`, without a file: keep the fastest settings for this
+    /// user, so that all commands use them
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "not given; given without a file; with one")]
     pub(crate) save: Option<Option<PathBuf>>,
     /// Compare with a result that was saved before
     #[arg(long, value_name = "FILE", group = "comparison")]
     pub(crate) compare: Option<PathBuf>,
-    /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise. Where the machine
-    /// was too busy to tell, the report says that it is inconclusive, and the exit code is 0
+    /// With --compare: end with exit code 1 if anything became slower by more than P per cent, beyond the noise. Where
+    /// the machine was too busy to tell, the report says that it is inconclusive, and the exit code is 0
     #[arg(long, value_name = "P%", value_parser = per_cent, requires = "comparison")]
     pub(crate) gate: Option<f64>,
     /// Do not measure: check products, round trips, another codec's shards and published vectors, and print counts;

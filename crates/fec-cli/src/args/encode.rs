@@ -17,8 +17,9 @@ pub(crate) struct Encode {
     /// The files to protect, one after the other; `-` is standard input [default: standard input]
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does not stop
-    /// the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its last component
+    /// Encode each of the files that are listed in this file, a line each; `-` is standard input. One that fails does
+    /// not stop the others; the exit code is that of the gravest failure. Of -o, {} is the path of each, and {/} its
+    /// last component
     #[arg(long, value_name = "LIST", conflicts_with = "inputs")]
     pub(crate) files_from: Option<PathBuf>,
     /// With --files-from: paths end with zero bytes, not with lines
@@ -35,15 +36,15 @@ pub(crate) struct Encode {
     /// Recovery shards of a set (m): so many shards may be lost
     #[arg(short = 'm', long = "recovery", value_name = "M", value_parser = shards, default_value_t = 67)]
     pub(crate) recovery: u16,
-    /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67. A container mends one gap of
-    /// almost so much, and less of scattered damage: encode says how much
+    /// Recovery data in per cent of the payload, as 100 shards: 17% is 85 + 15, 200% is 33 + 67. A container mends one
+    /// gap of almost so much, and less of scattered damage: encode says how much
     #[arg(short = 'r', long, value_name = "P%", value_parser = redundancy, conflicts_with_all = ["data", "recovery"])]
     pub(crate) redundancy: Option<(u16, u16)>,
     /// Payload bytes of a set [default: at most 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) set_size: Option<u64>,
-    /// Sets of each group of a container [default: all of a file, 48MiB of a pipe]; fewer need less memory in pipes, and
-    /// survive shorter gaps
+    /// Sets of each group of a container [default: all of a file, 48MiB of a pipe]; fewer need less memory in pipes,
+    /// and survive shorter gaps
     #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) group_size: Option<u32>,
     /// Record these digests of the payload, which the root then binds; reads the file once more
@@ -56,11 +57,12 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
-    /// Print the root on standard output, also where that was redirected to a new file, which gets a container otherwise
+    /// Print the root on standard output, also where that was redirected to a new file, which gets a container
+    /// otherwise
     #[arg(long, conflicts_with = "json")]
     pub(crate) print_root: bool,
-    /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is missing
-    /// or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
+    /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is
+    /// missing or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
     #[arg(long)]
     pub(crate) keep: bool,
     /// Replace what exists

@@ -66,7 +66,8 @@ pub(crate) struct Common {
     /// Tell on standard error where the time goes, stage by stage, and what holds the work back
     #[arg(long = "where", global = true)]
     pub(crate) locate: bool,
-    /// Use this kernel; an error if this machine does not have it; `list` lists those that it has [default: the fastest it has]
+    /// Use this kernel; an error if this machine does not have it; `list` lists those that it has [default: the fastest
+    /// it has]
     #[arg(long, global = true, value_name = "NAME", value_parser = words)]
     pub(crate) backend: Option<String>,
     /// Settings of the kernel: a processor's name, NAME=VALUE, or several with commas between; `list` lists them. They

@@ -20,9 +20,9 @@ pub(crate) struct Protect {
     /// The sidecar [default: PATH.fecp, beside PATH]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is coded.
-    /// A file with its recorded size and time is not read, so that damage is never mistaken for an edit; with --root,
-    /// --signer or --sign everything is read
+    /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is
+    /// coded. A file with its recorded size and time is not read, so that damage is never mistaken for an edit; with
+    /// --root, --signer or --sign everything is read
     #[arg(short, long)]
     pub(crate) update: bool,
     /// Recovery data in per cent of the files [default: 16%; with --update as before]
@@ -52,13 +52,14 @@ pub(crate) struct Protect {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) seal: seal::args::Seal,
-    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for the recipients that are named
+    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for the recipients that
+    /// are named
     #[arg(short, long, value_name = "FILE", conflicts_with = "passphrase", help_heading = "Sealing")]
     pub(crate) identity: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: sign::args::Secret,
-    /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file. With
-    /// --sign it is that of the same key, unless others are given
+    /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file.
+    /// With --sign it is that of the same key, unless others are given
     #[arg(long, value_name = "PUB", value_parser = sign::args::signer, help_heading = "Signatures")]
     pub(crate) signer: Vec<Signer>,
     /// The file of the signature, which is read, and with --sign written [default: X.fecp.minisig]

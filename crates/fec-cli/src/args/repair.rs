@@ -16,8 +16,8 @@ pub(crate) struct Repair {
     /// Shard files, folders of shard files, one container, or one sidecar
     #[arg(required_unless_present = "from", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Write what is made anew here, and change nothing that is there: a folder for shard files
-    /// and for all files that a sidecar protects, a file for a container [default: what is damaged is mended where it is]
+    /// Write what is made anew here, and change nothing that is there: a folder for shard files and for all files that
+    /// a sidecar protects, a file for a container [default: what is damaged is mended where it is]
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Repair the encoding with this root only: 64 hexadecimal digits, or @FILE
@@ -26,8 +26,8 @@ pub(crate) struct Repair {
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// With a sidecar: also undo edits, and restore moved files under their old names. This writes over what is there now:
-    /// keep it with --undo FILE, or write to a folder with -o
+    /// With a sidecar: also undo edits, and restore moved files under their old names. This writes over what is there
+    /// now: keep it with --undo FILE, or write to a folder with -o
     #[arg(long)]
     pub(crate) revert: bool,
     /// With a sidecar: mend what can be mended, even if not everything can
@@ -46,8 +46,8 @@ pub(crate) struct Repair {
     pub(crate) trusted: sign::args::Trusted,
     #[command(flatten)]
     pub(crate) open: seal::args::Open,
-    /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places count as
-    /// lost [default: those of --from that can be written to]
+    /// With --from: the places where shards may stand from now on, as `encode --to` takes them; those at other places
+    /// count as lost [default: those of --from that can be written to]
     #[arg(long, value_name = "URL[,domain=D]")]
     pub(crate) to: Vec<String>,
     /// With --from: make all anew that is lost, not only where more than half of what may be lost is

@@ -21,8 +21,8 @@ pub(crate) struct Verify {
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// Check against this root: 64 hexadecimal digits, or @FILE. Shard files that are named may then be few: what is checked
-    /// is whether they are right
+    /// Check against this root: 64 hexadecimal digits, or @FILE. Shard files that are named may then be few: what is
+    /// checked is whether they are right
     #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
     pub(crate) root: Option<Digest>,
     /// Check each line of this list, ROOT  PATH, as encode prints them for several files; `-` is standard input
@@ -50,8 +50,8 @@ pub(crate) struct Verify {
     /// With a sidecar: check the sidecar alone, and none of the files
     #[arg(long, conflicts_with = "deep")]
     pub(crate) sidecar_only: bool,
-    /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is longest
-    /// ago; the file is made when it is not there, and each sidecar needs its own
+    /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is
+    /// longest ago; the file is made when it is not there, and each sidecar needs its own
     #[arg(long, value_name = "FILE", group = "remembered", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
     /// With --state: leave out what was checked within this time: 30d, 12h

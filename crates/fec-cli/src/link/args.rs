@@ -24,8 +24,8 @@ pub(crate) struct Link {
     /// With --listen: wait for the next test after each
     #[arg(long, requires = "listen", conflicts_with = "host")]
     pub(super) keep: bool,
-    /// Wait at most so long for a test, or for somebody to listen [default: 600000 for a test; 5000 for an answer, and not
-    /// at all where the other machine says that nobody listens]
+    /// Wait at most so long for a test, or for somebody to listen [default: 600000 for a test; 5000 for an answer, and
+    /// not at all where the other machine says that nobody listens]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=86_400_000))]
     wait_ms: Option<u32>,
     /// Send for so many seconds, 0.1 to 3600

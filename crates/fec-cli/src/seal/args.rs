@@ -8,14 +8,15 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Seal {
-    /// Seal for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`, as age takes them; may be given several
-    /// times, and any of them opens it
+    /// Seal for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`, as age takes them; may be
+    /// given several times, and any of them opens it
     #[arg(long, value_name = "KEY")]
     pub(crate) recipient: Vec<String>,
     /// The same for all keys that are listed in this file, a line each
     #[arg(short = 'R', long, value_name = "FILE")]
     pub(crate) recipients_file: Vec<PathBuf>,
-    /// Seal with a passphrase of 12 characters or more, from the terminal or the variable FEC_PASSPHRASE; live streams too
+    /// Seal with a passphrase of 12 characters or more, from the terminal or the variable FEC_PASSPHRASE; live streams
+    /// too
     #[arg(long)]
     pub(crate) passphrase: bool,
     /// Encrypt by this cipher; live streams too [default: AES where the processor has instructions for it]
@@ -27,8 +28,8 @@ pub(crate) struct Seal {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Open {
-    /// Open what is sealed, with the identities in this file: age's, as `fec keygen` makes them, or an OpenSSH key; may be given
-    /// several times
+    /// Open what is sealed, with the identities in this file: age's, as `fec keygen` makes them, or an OpenSSH key; may
+    /// be given several times
     #[arg(short, long, value_name = "FILE", conflicts_with = "passphrase")]
     pub(crate) identity: Vec<PathBuf>,
     /// Open what is sealed, with a passphrase from the terminal or the variable FEC_PASSPHRASE; live streams too

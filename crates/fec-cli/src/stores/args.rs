@@ -9,8 +9,8 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct Network {
-    /// With stores: keep the shards of a segment here while they are under way [default: the system's folder for temporary
-    /// files]
+    /// With stores: keep the shards of a segment here while they are under way [default: the system's folder for
+    /// temporary files]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) spool: Option<PathBuf>,
     /// With stores: give a request up when nothing moves for so long
@@ -35,9 +35,9 @@ pub(crate) struct Network {
 // `encode` has another struct of this name, and clap names groups after structs.
 #[group(skip)]
 pub(crate) struct Send {
-    /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what fails
-    /// together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`; or @FILE with a line for each.
-    /// May be given several times
+    /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what
+    /// fails together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`; or @FILE with a line
+    /// for each. May be given several times
     #[arg(long, value_name = "URL[,domain=D]")]
     pub(crate) to: Vec<String>,
     /// With --to: payload bytes of a segment, which is coded and sent as a whole
@@ -55,8 +55,8 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct From {
-    /// Find the shards of --root there: s3://BUCKET/PREFIX, gs://, az://, https://, file:///PATH or a folder, as `encode --to`
-    /// takes them; or @FILE with a line for each. May be given several times
+    /// Find the shards of --root there: s3://BUCKET/PREFIX, gs://, az://, https://, file:///PATH or a folder, as
+    /// `encode --to` takes them; or @FILE with a line for each. May be given several times
     #[arg(long, value_name = "URL", requires = "root", conflicts_with = "inputs")]
     pub(crate) from: Vec<String>,
 }

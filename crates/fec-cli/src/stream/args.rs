@@ -19,7 +19,7 @@ const MOST_AGE: u32 = 86_400;
 /// Interval between statistics.
 const STATS: Duration = Duration::from_secs(1);
 
-/// What `encode --stream` takes.
+/// Options of `encode --stream`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Send {
@@ -39,9 +39,9 @@ pub(crate) struct Send {
     /// nearly everywhere, or what is known to pass
     #[arg(long, value_name = "BYTES|auto", default_value = "auto", value_parser = packet)]
     pub(crate) packet: Packet,
-    /// Mend what was lost within this time, or not at all: packets older than this, and covered by a repair packet, are not
-    /// protected any more; a --block of them leaves at a time. none protects a whole --window. For the profiles bounded
-    /// and classic [default: 3000 to a network, none otherwise]
+    /// Mend what was lost within this time, or not at all: packets older than this, and covered by a repair packet, are
+    /// not protected any more; a --block of them leaves at a time. none protects a whole --window. For the profiles
+    /// bounded and classic [default: 3000 to a network, none otherwise]
     #[arg(long, value_name = "MS|none", value_parser = latency)]
     pub(crate) latency: Option<Latency>,
     /// Send partial packets, and pending repair packets as far as --rate allows, after so long
@@ -81,7 +81,7 @@ pub(crate) struct Send {
     pub(crate) ttl: u32,
 }
 
-/// What `decode` takes for a stream.
+/// Options of `decode` for a stream.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live streams")]
 pub(crate) struct Receive {
@@ -236,7 +236,7 @@ fn max_age(text: &str) -> Result<MaxAge, String> {
     }
 }
 
-/// What becomes of a gap.
+/// The output in place of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Gap {
     /// Go on behind it
