@@ -2,15 +2,17 @@
 """A seeded campaign against `fec decode` and `fec verify`, with scripts/oracle beside them ("§" refers to
 docs/FORMAT.md).
 
-    hostile.py [--random N] [--structured M] [--sealed L] [--seed S] [--fec PATH] [--jobs J] [--keep DIR] [--only KIND:NUMBER]
+    hostile.py [--random N] [--structured M] [--sealed L] [--seed S] [--fec PATH] [--jobs J] [--keep DIR]
+               [--only KIND:NUMBER]
 
 Each case is one input: encodings that the oracle made, damaged at random or forged. `fec` and the oracle must agree on
 whether the payload is restored and to which bytes, from a file and through a pipe, with a root and without; no run may
-panic, leave something behind, need more than 10 seconds or 150 MiB. Differences of the class of a failure, and of
-verify's 0 and 1, are counted by themselves. Of sealed inputs decode has the key, and verify and repair have not; all
-three must agree.
-Every difference is kept in a folder, with the input and how to run it again. Exit code 1 when there are any.
-With the package `blake3` the oracle takes two thirds of the time.
+panic, leave something behind, need more than 10 seconds or 150 MiB. Differences in the class of a failure, and between
+verify's 0 and 1, are counted apart. For sealed inputs decode has the key, and verify and repair have not; all three
+must agree with the oracle.
+
+Every difference is stored in the folder DIR (hostile-failures), with the input and the command that runs the case
+again. Exit code 1 when there are any differences. With the package `blake3` the oracle takes two thirds of the time.
 """
 import argparse
 import collections
@@ -37,7 +39,7 @@ SECONDS, WALL, KIB = 10, 60, 150 << 10              # of processor time; by the 
 SHAPES = ((1, 0), (1, 1), (1, 1), (1, 3), (2, 0), (2, 1), (2, 1), (2, 2), (3, 2), (4, 3), (10, 4))
 MAGICS = (MAGIC_S, MAGIC_R, MAGIC_M, MAGIC_X, MAGIC_A)
 
-# An encoding: what it was made with, its files (one if it is a container), its root and payload
+# An encoding: its form, its files (one if it is a container), its root and payload
 Made = collections.namedtuple("Made", "form files root payload")
 # An input: its files, whether they are several (or a folder), and the encodings in it
 Case = collections.namedtuple("Case", "blobs several made")
@@ -77,7 +79,7 @@ def parts_of(rng, k, limit=30000):
 
 
 def make(rng, form=None, payload=None, **hooks):
-    """A random encoding, whatever the arguments of encoding.forge say of it."""
+    """A random encoding; `hooks` are arguments of encoding.forge."""
     form = form or rng.choice((SHARDS, CONTAINER, CONTAINER))
     k, m = (33, 67) if rng.random() < 0.01 and payload is None else rng.choice(SHAPES)
     k, m = hooks.pop("k", k), hooks.pop("m", m)
@@ -100,8 +102,8 @@ def make(rng, form=None, payload=None, **hooks):
 
 
 def case_of(rng, *made, data=None, several=None):
-    """The files of one or more encodings as an input; data: instead of what they have. Shards in a folder may be fewer
-    than there are."""
+    """The files of one or more encodings as an input; data: bytes in place of the files. A folder may get only some of
+    the shards."""
     if data is not None:
         return Case([data], False, made)
     shards = [x for e in made for x in (e.files if e.form == SHARDS else [])]
@@ -126,7 +128,7 @@ def place(rng, data):
 
 
 def hurt(rng, data):
-    """One damage"""
+    """The data after a random damage"""
     at, size = place(rng, data), rng.choice((1, 8, 64, rng.randint(1, 300), rng.randint(1, 1 << rng.randint(1, 13))))
     cut = min(at + size, len(data))
     how = rng.randrange(11)
@@ -208,7 +210,8 @@ def forged_fields(rng):
 
     often, kind = rng.choice((0.1, 0.5, 1)), rng.randrange(5)
     if kind == 0:
-        return case_of(rng, make(rng, lie=lie_of(rng))._replace(payload=None))           # (a false number of bytes is another payload)
+        # A false number of bytes makes another payload.
+        return case_of(rng, make(rng, lie=lie_of(rng))._replace(payload=None))
     if kind == 1:
         return case_of(rng, make(rng, CONTAINER, p=lie_of(rng), keep=lambda g, s, i: not now()))
     if kind == 2:
@@ -236,7 +239,7 @@ def re_signed(rng):
 
 
 def false_header(rng):
-    """A header whose CRC is right and whose geometry is allowed, of which nothing else is true"""
+    """A header whose CRC is right and whose geometry is allowed; nothing else in the header is true"""
     kind, k, m, h = rng.randrange(5), rng.choice((1, 2, 200)), rng.choice((0, 1, 55)), rng.choice((1, 2))
     b, G = rng.choice((0, 100, 50000, 1 << 20, 1 << 33, 1 << 50)), 1
     if b >= 1 << 33:
@@ -265,7 +268,7 @@ def false_headers(rng):
 
 
 def indexes(rng):
-    """Indexes, meta frames and records of several encodings, some of them and in any order"""
+    """Some of the indexes, meta frames and records of several encodings, in any order"""
     made = [make(rng, CONTAINER) for _ in range(rng.randint(1, 2))]
     if rng.random() < 0.5:                               # the same groups with another meta, last group, …
         made.append(make(rng, CONTAINER, payload=made[0].payload, k=unpack(made[0].files[0][32:64]).k or 1, m=1, meta=any_meta(rng)))
@@ -416,7 +419,7 @@ KINDS = dict(random=random_case, structured=structured_case, sealed=sealed_case)
 # ---------------------------------------------------------------- running and comparing
 
 def is_live(data):
-    """§9.3: a whole valid packet stands at the very start"""
+    """Tells whether a whole valid packet stands at the very start (§9.3)"""
     end = data.find(b"\xfe\xfd", 2)
     if data[:2] != b"\xfe\xfd" or end < 0:
         return False
@@ -431,8 +434,8 @@ def is_live(data):
 
 
 def pipe_serves(data, root):
-    """§9.3: is the chain that is meant that of the first group 0 of which every set has k records, group by group, two
-    open at a time?"""
+    """Tells whether a reader of a pipe must restore this root (§9.3): the first group 0 whose sets have k records each
+    is of the root's chain, and the records come group by group, with two groups open at a time."""
     scan = encoding.Scan(data, encoding.Notes())
     members = next((x.groups for x in encoding.find_chains(scan) if x.root == root), {})
     have, first = {}, None
@@ -447,8 +450,8 @@ def pipe_serves(data, root):
 
 
 class Reading:
-    """What the oracle finds: in a pipe, shard files are not looked for; a reader MAY also try positions from the end of
-    a shard file without a good header (§8)."""
+    """The results of the oracle. In a pipe, shard files and bodies in front of an XH are not looked for; a reader MAY
+    also try positions from the end of a shard file without a good header (§8)."""
 
     def __init__(self, blobs, several):
         self.blobs, self.several = blobs, several
@@ -457,7 +460,11 @@ class Reading:
         return encoding.read_all(self.blobs, self.several, root, strict)
 
     def of_pipe(self):
-        return self.instead(reader, "read_shard_file", lambda data, notes: (False, []), None)
+        encoding.Scan.looks_before = False
+        try:
+            return self.instead(reader, "read_shard_file", lambda data, notes: (False, []), None)
+        finally:
+            encoding.Scan.looks_before = True
 
     def from_both_ends(self, root, strict, of_file):
         if not any(MAGIC_S in data for _, data in self.blobs):
@@ -529,8 +536,8 @@ memory = 0
 
 
 def attack(job):
-    """Runs one case; (kind, number, kinds and texts of what is wrong, how many runs, classes of the oracle's results,
-    most memory so far)"""
+    """Runs one case. The result is (kind, number, kinds and texts of the differences, number of runs, classes of the
+    oracle's results, most memory so far)"""
     kind, number, options = job
     rng = random.Random("%d:%s:%d" % (options.seed, kind, number))
     case = KINDS[kind](rng, number)
@@ -600,20 +607,24 @@ def check_verify(run, args, wants, root, strict, one):
     expected = [x.exit if x.cls else 0 if x.clean else 1 for x in wants]
     alone = [encoding.read_all([("0", x)], False, root) for x in run.case.blobs if is_container(x)] if run.case.several else []
     if run.case.several and not root and (2 in expected or alone) and code in [0, 1, 3] + [x.exit for x in alone]:
-        return                                           # (each of several encodings is told by itself, and containers in folders too)
+        # fec reports each of several encodings by itself, and each container in a folder too.
+        return
     if root and code > 1 and code in [x.exit for x in alone]:
-        return                                           # (a container in a folder tells why it has not the root)
+        return                                           # (fec tells why a container in a folder has not the root)
     if run.case.several and root and len(run.paths) > 1:  # named shard files: are they right?
         files = [encoding.read_shard_file(x, encoding.Notes())[1] for x in run.case.blobs]
         right = all(any(f.header.R == root and f.clean for f in found) for found in files)
         expected = expected + [0 if right else 5]
     claims = [(f.header.R, f.header.i) for x in run.case.blobs for f in encoding.read_shard_file(x, encoding.Notes())[1]] if run.case.several else []
     if code in (0, 1) and {0, 1} & set(expected) and (len(set(claims)) < len(claims) or len({R for R, _ in claims}) > 1):
-        return                                           # (whether copies and other shard files in a folder are damage is not said)
+        # The format leaves open whether copies and other shard files in a folder are damage.
+        return
     if strict and code in (0, 1) and all("§7: the payload is not" in " ".join(x.lines) for x in wants):
-        return                                           # (who does not write the payload need not compare its digests, §7)
+        # A reader that does not write the payload need not compare the digests of the payload (§7).
+        return
     cheated = any("§5" in x or "§10.3" in x for want in wants for x in want.lines)
-    if code in expected or cheated and not strict and code in (0, 1, 2, 3, 5):      # (without --deep no set is computed)
+    # Without --deep no set is computed.
+    if code in expected or cheated and not strict and code in (0, 1, 2, 3, 5):
         return
     text = "exit %d, oracle %s (%s): %s" % (code, expected, wants[0].cls, run.errors)
     if not any((x in (0, 1)) == (code in (0, 1)) for x in expected):
@@ -654,11 +665,11 @@ def check_decode(run, way, args, stdin, wants, whole, live, payloads):
         else:
             run.note("not-restored", "%s: %d bytes, %s" % (way, len(good[0].payload), said), args)
     elif way == "pipe" and not whole:
-        # What fec says of a shard file in a pipe, of the chain that it follows, or of the first group of that which
-        # fails.
+        # The message of fec is about a shard file in the pipe, about the chain that fec follows, or about the first
+        # group of that chain that fails.
         run.note("pipe-allowed", said, args)
     elif code == 2 and "no shard files" in run.errors and len(run.paths) > 1 and all(is_container(x) for x in run.case.blobs):
-        pass                                             # (several containers that are all that was named: wrong use)
+        pass                                             # (a call that names several containers and no more: wrong use)
     else:
         run.note("class", "%s: %s" % (way, said), args)
 

@@ -106,7 +106,7 @@ def _chacha(key, counter, nonce):
 
 
 def chacha20_poly1305(key, nonce, associated, data, opens=False):
-    """As aes_256_gcm."""
+    """Arguments and results are those of aes_256_gcm."""
     stream = b"".join(_chacha(key, 1 + i, nonce) for i in range((len(data) + 63) // 64))
     out = _xor(data, stream)
     one_time = _chacha(key, 0, nonce)

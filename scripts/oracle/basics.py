@@ -43,7 +43,7 @@ def raise_worst(faults):
 
 
 class Notes:
-    """What was found wrong. §11: one byte that rotted is no future version."""
+    """The faults that were found. A single byte that rotted is no future version (§11)."""
 
     def __init__(self):
         self.faults, self.right = [], False        # right: a header of version 1 whose CRC is right was found
@@ -55,7 +55,7 @@ class Notes:
 
 
 def check_version(data, pos):
-    """The first thing that is looked at behind a magic."""
+    """Checks the version, which a reader looks at first behind a magic."""
     if data[pos + 32:pos + 33] not in (b"", b"\1"):
         raise Fault("refused", "§4: version %d" % data[pos + 32], version=True)
 

@@ -22,7 +22,8 @@ def mul_table(c):
 
 
 def evaluate(points, rows, targets):
-    """Given f at the points (rows of bytes), f at each target that is not one of the points: Lagrange."""
+    """The values of f at the targets, from the values of f at the points (rows of bytes), by Lagrange. No target is one
+    of the points."""
     size = len(rows[0])
     # log of the product of (x − p) over all other points p
     weights = [sum(GF_LOG[x ^ p] for p in points if p != x) for x in points]

@@ -12,7 +12,8 @@ except ImportError:
 # Both compression functions work on many inputs at once: a "lane int" holds one 32-bit word of each input in the low
 # half of 64 bits.
 
-B3_IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)  # SHA-256's as well
+# SHA-256 begins with the same words.
+B3_IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
 B3_PERM = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
 B3_STEPS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15), (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
 CHUNK_START, CHUNK_END, PARENT, ROOT_FLAG, KEYED = 1, 2, 4, 8, 16
@@ -106,7 +107,7 @@ SHA_K = [sha_constant(p) for p in primes(64)]
 
 
 def sha_compress(start, blocks):
-    """One compression of SHA-256 from eight start words for each of several blocks."""
+    """Compresses each of several blocks by SHA-256, once, from the same eight start words."""
     count = len(blocks)
     one = int.from_bytes(b"\1\0\0\0\0\0\0\0" * count, "little")
     mask = one * 0xFFFFFFFF
@@ -153,7 +154,7 @@ TAGS = {name: text.encode().ljust(32) for name, text in (
     ("LEAF", "fec/1 leaf: digest, set, index"), ("NODE", "fec/1 node: left, right"), ("SET", "fec/1 set: originals, recovery"),
     ("LINK", "fec/1 link: geometry, before"), ("GROUP", "fec/1 group: set tree, link"))}
 
-# Remembered, because a reader comes to the same shards and upper nodes again and again
+# These dictionaries remember results, because a reader comes to the same shards and upper nodes again and again.
 node_memo, digest_memo = {}, {}
 
 

@@ -1,4 +1,4 @@
-"""The second implementation of payloads in stores, written from docs/FORMAT.md, section 18 ("§" refers to it).
+"""The second implementation of payloads in stores, written from section 18 of docs/FORMAT.md ("§" refers to that file).
 
     oracle stores restore --root HEX -o OUT FOLDER…    from folders that stores keep their objects in
     oracle stores golden DIR                           writes manifest.json (the same bytes on each run)
@@ -110,12 +110,12 @@ def open_manifest(root, data):
 
 
 def restore(root, folders):
-    """The payload, from whatever stands in the folders under its root."""
+    """The payload, from all that the folders have under its root."""
     return restore_all(root, folders)[0]
 
 
 def restore_all(root, folders):
-    """The payload, the entries of the meta, and whether all of it is marked as sealed."""
+    """The payload, the entries of the meta, and whether all segments are marked as sealed."""
     headers = entries = None
     for folder in folders:
         path = os.path.join(folder, root.hex(), "manifest")
@@ -248,7 +248,7 @@ def main():
         for vector in json.load(f):
             data = bytes.fromhex(vector["bytes"])
             try:
-                # With the right root: what breaks a rule has one too.
+                # A vector that breaks a rule has a right root too, but open_manifest may not get as far as the rule.
                 C, headers, entries, targets = parse(data) if vector["error"] else open_manifest(bytes.fromhex(vector["root"]), data)
                 assert vector["error"] is None and (C, len(headers)) == (vector["segment_len"], vector["segments"]), vector["name"]
             except Fault as fault:

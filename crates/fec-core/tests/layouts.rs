@@ -148,6 +148,8 @@ fn layouts_of_pieces_hold_at_their_limits() {
     };
     let first = Layout { before: [0; 32], generation: 1, start: 0, blocks: 0, catalog_len: 100, block: 1024 };
     let later = Layout { before: [1; 32], generation: 2, start: 4096, ..first };
+    let of = Generation::new(group(Form::Sidecar), later, &[6; 32]);
+    let pieces = of.pieces() * of.piece_len();
     const WRONG: Result<(), FormatError> =
         Err(FormatError::Catalog("a number of the layout is not possible"));
     const BLOCK: Result<(), FormatError> =
@@ -161,10 +163,12 @@ fn layouts_of_pieces_hold_at_their_limits() {
         (Layout { generation: 1, ..later }, WRONG),
         (Layout { generation: 0, ..later }, WRONG),
         (Layout { generation: u64::MAX, ..later }, Ok(())),
-        (Layout { start: (1 << 62) - 1, ..later }, Ok(())),
-        (Layout { start: 1 << 62, ..later }, WRONG),
-        (Layout { blocks: (1 << 50) - 1, ..later }, Ok(())),
-        (Layout { blocks: 1 << 50, ..later }, WRONG),
+        // The area ends below 2^62, with its pieces.
+        (Layout { start: (1 << 62) - pieces - 1, ..later }, Ok(())),
+        (Layout { start: (1 << 62) - pieces, ..later }, WRONG),
+        (Layout { blocks: (1 << 52) - 5 - pieces.div_ceil(1024), ..later }, Ok(())),
+        (Layout { blocks: (1 << 52) - 4, ..later }, WRONG),
+        (Layout { blocks: u64::MAX, ..later }, WRONG),
         // The metadata has 16,384 bytes.
         (Layout { catalog_len: 16_384, ..first }, Ok(())),
         (Layout { catalog_len: 16_385, ..first }, WRONG),

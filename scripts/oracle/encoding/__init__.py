@@ -1,4 +1,4 @@
-"""Shard files and containers, sections 2 to 12 of docs/FORMAT.md: what other parts and the campaigns use of them."""
+"""Shard files and containers, sections 2 to 12 of docs/FORMAT.md: the names that other parts and the campaigns use."""
 from ..basics import (
     BLAKE3, CONTAINER, EXIT, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHA256, SHARDS, Fault, Notes, align,
     ceil_div, flipped, generate, store,

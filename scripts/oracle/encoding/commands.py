@@ -1,16 +1,19 @@
-"""The second implementation of the formats of fec, written from docs/FORMAT.md alone ("§" refers to it).
+"""The second implementation of the formats of fec, written from docs/FORMAT.md alone ("§" refers to that file).
 
     oracle encoding selftest
-    oracle encoding encode --form shards|container -k K -m M [--hash blake3|sha256] [--set-size N] [--group-size G | --whole yes|no]
-                     [--name NAME] [--sha256-entry] [--blake3-entry] [--sealed] -o OUT FILE
-    oracle encoding decode [--root HEX] [--strict] [--range FROM TO] -o OUT PATH…       a folder of shard files, shard files, or one container
+    oracle encoding encode --form shards|container -k K -m M [--hash blake3|sha256] [--set-size N]
+                     [--group-size G | --whole yes|no] [--name NAME] [--sha256-entry] [--blake3-entry] [--sealed]
+                     -o OUT FILE
+    oracle encoding decode [--root HEX] [--strict] [--range FROM TO] -o OUT PATH…
     oracle encoding verify [--root HEX] [--strict] PATH…
     oracle encoding golden DIR                             writes the test vectors (the same bytes on each run)
     oracle encoding check DIR                              reads them all again
 
+PATH… is a folder of shard files, shard files, or one container.
+
 Exit codes: 0 ok, 1 verify: damaged but restorable, 2 usage or ambiguous, 3 cannot be restored, 4 I/O, 5 invalid or
-wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and
-slow on purpose.
+wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. The program is
+plain and slow on purpose.
 """
 import argparse
 import hashlib
@@ -59,7 +62,7 @@ def selftest():
                                  (1, 0, (1 << 42) + 1, True, (1 << 19) + 1, 1), (1, 0, 1 << 50, False, 1, 1 << 25)):
         P = plan(CONTAINER, BLAKE3, k, m, B, whole=whole)
         assert (P.G, P.nr) == (G, N) and sum(group_of(P, g).payload for g in {0, N - 1}) == B - max(0, N - 2) * k * P.L * G, P
-    # §9.4, §12: what would be too large for a vector
+    # §9.4, §12: inputs that would be too large for a vector
     assert annex_size(annex(3, bytes(1 << 20)), 0)[0] == 64 + (1 << 20)
     kept, data = (reader.LAST_GROUPS, containers.INDEXES_KEPT), [forge(CONTAINER, payload=generate(50, j), keep=lambda g, s, i: j == 0 or i == 2)[0] for j in range(4)]
     last_groups = [forge(CONTAINER, k=2, m=0, payload=generate(100, j), parts=((100, 64, 1),), index=False, keep=lambda g, s, i: i == 0)[0] for j in range(4)]

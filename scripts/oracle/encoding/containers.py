@@ -21,11 +21,13 @@ MetaFrame = namedtuple("MetaFrame", "pos end M meta")
 class Scan:
     """§9.1"""
 
+    looks_before = True                             # at bodies in front of an XH: not in a pipe (§9.3)
+
     def __init__(self, data, notes, root=None):
         self.data, self.notes, self.root = data, notes, root
         self.records, self.indexes, self.frames, self.faults, self.annexes = [], [], [], [], []
         self.bad_metas = set()                      # M of meta that breaks a rule of §7
-        self.has_other_root = False                 # a last group of another root than the given one
+        self.has_other_root = False                 # a last group has another root than the given one
         self.sum = self.e = pos = annex_end = 0
         readers = {MAGIC_R: self.record, MAGIC_M: self.meta_frame, MAGIC_X: self.index, MAGIC_A: self.annex}
         while True:
@@ -53,7 +55,7 @@ class Scan:
         notes.faults += self.faults
 
     def crc(self, pos, end):
-        """The CRC of a header at pos that is computed up to `end`: is it right?"""
+        """Tells whether the CRC of the header at pos, computed up to `end`, is right."""
         if end > len(self.data):
             return False
         self.hashed.append((end - pos - 12, end))
@@ -130,8 +132,8 @@ class Scan:
             raise Fault("invalid", "§9: meta length > 65,536")
         if size != align(32 * P.nr + meta_size, 64):
             raise Fault("damaged", "§9: index body length")
-        for start in (pos + 128, pos - size):              # the body that follows, or the one that stands before
-            if start < 0 or start + size > len(data):
+        for start in (pos + 128, pos - size):              # the body behind the header, or the body before it
+            if start < pos and not self.looks_before or start < 0 or start + size > len(data):
                 continue
             if start < pos and self.sum + sum(x for x, _ in self.hashed) + 4 * size > 4 * (pos + 128) + WORK:
                 continue
@@ -157,7 +159,7 @@ class Scan:
             raise
 
     def keep_index(self, index):
-        """§12"""
+        """§12: keeps an index, as far as the limits allow"""
         if self.root is None:
             others = {x.R: x for x in self.indexes if x.R != index.R}.values()
             if len(others) >= INDEXES_KEPT or sum(32 * x.P.nr + len(x.meta) for x in others) + 32 * index.P.nr + len(index.meta) > INDEX_BYTES_KEPT:
@@ -185,7 +187,7 @@ class RecordGroup:
 
 class Chain:
     def __init__(self, groups, N, root, frames, index=None):
-        """groups: {g: RecordGroup} of those that have records; N is None when the chain is cut (and root, too)."""
+        """groups: {g: RecordGroup} of the groups that have records; N and root are None when the chain is cut."""
         self.groups, self.N, self.root, self.index, self.meta = groups, N, root, index, None
         if index:
             self.meta = index.meta
@@ -221,7 +223,7 @@ class Chain:
         return payload
 
     def clean(self, scan):
-        """Every byte is as it was written."""
+        """Tells whether every byte is as it was written."""
         if not self.index:
             return False
         P, meta, data = self.index.P, self.index.meta, scan.data
@@ -259,7 +261,7 @@ class Chain:
 
 
 def check_follows(a, b):
-    """§9.2: b names a; does it follow it?"""
+    """§9.2: b names a as the group before; raises a Fault if b does not follow a"""
     kind = operator.itemgetter(0, 1, 2, 4, 5)
     if a.nr != b.nr - 1 or a.flags & LAST or kind(a) != kind(b) or (a.flags ^ b.flags) & 240:
         raise Fault("invalid", "§9.2: group %d does not fit the one before it" % b.nr)
@@ -271,11 +273,11 @@ def check_follows(a, b):
 
 
 def find_chains(scan):
-    """§9.2: all chains of a container; notes what does not follow."""
+    """§9.2: all chains of a container; the notes get each group that does not follow the group it names."""
     groups = {}
     for record in scan.records:
         if scan.root is not None and record.pg.flags & LAST and record.gr != scan.root:
-            # nothing of it leads to the root: as if it were not there
+            # This record does not lead to the root, so the reader acts as if it were not there.
             scan.has_other_root = True
             continue
         if record.gr not in groups:

@@ -11,7 +11,7 @@ from .trees import group_root
 def rules_of_meta_and_index(add):
     """Meta, the meta frame and the index (§7, §9)"""
     name = NAMED
-    # ---- §7 meta, in both forms; alone it gives its class
+    # ---- §7 meta, in both forms; a meta frame or an index alone gives the class of its meta
     block = struct.pack("<IQ", 2, 5) + bytes(32)
     for stem, rule, cls, meta in (
             ("even", "unknown even type", "refused", name + entry(4, b"x")), ("type-0", "unknown even type 0", "refused", entry(0, b"") + name),

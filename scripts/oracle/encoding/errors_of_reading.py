@@ -1,4 +1,4 @@
-"""Vectors of errors: what a reader finds among other things."""
+"""Vectors of errors: encodings that a reader finds among other things."""
 import hashlib
 
 from ..basics import BLAKE3, CONTAINER, MAGIC_A, MAGIC_M, MAGIC_R, MAGIC_S, MAGIC_X, SHA256, align, flipped, generate
@@ -134,7 +134,7 @@ def what_a_reader_finds(add):
     add("c-wrapped-whole", "§9.1: a record of another encoding hides all of it; no root is given", "damaged", cover)
     add("c-wrapped-whole-root", "§9.1: the same, with the victim's root", None, cover, root, PM)
     add("c-wrapped-whole-its-root", "§9.1: the same, with the root of the other encoding", "damaged", cover, cover_root)
-    # an encoding of one record, k = 1, whose geometry speaks of 256: what follows lies where its other records would
+    # an encoding of one record, k = 1, whose geometry speaks of 256: the next bytes lie where its other records would
     P64 = generate(64, 8)
     one, one_root = C(k=1, m=255, parts=((64, 64, 1),), payload=P64, index=False, keep=lambda g, s, i: i == 255)
     one_index = alone(k=1, m=255, parts=((64, 64, 1),), payload=P64)[0]
@@ -153,7 +153,7 @@ def what_a_reader_finds(add):
     add("c-meta", "§9: meta, several groups", None, meta_file, None, PM, verify=0)
     add("c-meta-root", "§9: the same, the root is given", None, meta_file, meta_root, PM, verify=0)
 
-    # ---- what a file is
+    # ---- the kind of a file
     (shard,), shard_root = [[list(x.values()), y] for x, y in [F(k=1, m=0, parts=(part(len(data), 1),), payload=data)]][0]
     add("c-magic-as-shard-file", "§9.3: one bit makes the first magic that of a shard file", None, data[:4] + b"S" + data[5:], None, PM)
     add("c-magic-as-shard-file-root", "§9.3: the same, the root is given", None, data[:4] + b"S" + data[5:], root, PM)

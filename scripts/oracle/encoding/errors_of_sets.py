@@ -1,4 +1,4 @@
-"""Vectors of errors: what sets, proofs and headers say."""
+"""Vectors of errors in sets, proofs and headers."""
 import hashlib
 
 from ..basics import BLAKE3, MAGIC_R, SHA256, flipped, generate
@@ -12,7 +12,7 @@ from .trees import group_root
 def rules_of_sets(add):
     """Geometry, padding, codewords, proofs, indices and headers (§4 to §6, §8, §9)"""
     name = NAMED
-    # ---- §4.1, rules 1 and 2 and what a lie can break
+    # ---- §4.1, rules 1 and 2, and the rules that a lie can break
     for stem, rule, lie in (
             ("version-2", "1: version is not 1", dict(version=2)), ("version-0", "1: version is not 1", dict(version=0)),
             ("hash-0", "1: hash is not 1 or 2", dict(hash=0)), ("hash-3", "1: hash is not 1 or 2", dict(hash=3)),
@@ -126,7 +126,7 @@ def rules_of_sets(add):
     add("c-padding-last-group", "§5: padding of the second group", "invalid", C(parts=two, pieces=[bytes(4096), bytes(20) + b"\1"])[0])
 
     def wrong(*places):
-        """shards (i, s) are not what belongs to the others"""
+        """shards (i, s) do not belong to the others"""
         def change(shards):
             for i, s in places:
                 shards[i][s] = flipped(shards[i][s], 5)
@@ -212,7 +212,7 @@ def rules_of_sets(add):
         add("c-zero-bytes-record-%d" % at, "§9: zero bytes of a record", "damaged", C(rec=poke_head(at, 1))[0])
     add("c-zero-bytes-record-proof", "§9: the padding of the proof is not zero", "damaged", C(rec=poke(63, 1))[0])
 
-    # ---- what a group says is before it
+    # ---- the group that a group names as the one before
     wrong_head = dict(parts=two, rec=lambda g, s, i, head, proof: g == 1 and poke(96, 1)(head))
     add("c-head-wrong-no-index", "§9: another H than GR binds, no index", "damaged", C(index=False, **wrong_head)[0])
     add("c-head-wrong-with-index", "§9: another H than GR binds", "damaged", C(**wrong_head)[0])

@@ -1,4 +1,4 @@
-"""Encodings for the vectors, right ones and such that break a rule."""
+"""Encodings for the vectors: right ones, and ones that break a rule."""
 import os
 
 from ..basics import CONTAINER, MAGIC_X, SHA256, SHARDS, ceil_div, generate
@@ -20,8 +20,9 @@ def shard_names(stem, files):
 
 
 def forge(form, parts=((50, 64, 1),), h=SHA256, k=1, m=1, lie=None, p=None, alter=None, pieces=None, payload=None, meta=None, **hooks):
-    """A container or shard files signed over whatever the arguments say. parts: (payload bytes, L, G[, other fields])
-    of each group; lie: fields of every Pg (and so of P) that differ from what is built; p: of P alone."""
+    """A container or shard files, with right hashes and CRCs over all that the arguments change. parts: (payload bytes,
+    L, G[, other fields]) of each group; lie: fields of every Pg (and so of P) that differ from the group that is built;
+    p: such fields of P alone."""
     groups, pos = [], 0
     payload = generate(sum(part[0] for part in parts), 7) if payload is None else payload
     meta = (entry(2, b"a") if form == SHARDS else b"") if meta is None else meta
@@ -36,26 +37,26 @@ def forge(form, parts=((50, 64, 1),), h=SHA256, k=1, m=1, lie=None, p=None, alte
 
 
 def part(b, G, k=1):
-    """One group of b bytes and G sets for forge, with the canonical L"""
+    """A group of b bytes and G sets for forge, with the canonical L"""
     return b, 64 * max(1, ceil_div(b, 64 * k * G)), G
 
 
 def poke(at, value):
-    """A hook that changes one byte: of a header, by XOR."""
+    """A hook that changes a byte of the hook's last argument, mostly a header, by XOR."""
     def change(*args):
         args[-1][at] ^= value
     return change
 
 
 def poke_head(at, value):
-    """The same for the header of a record or a meta frame (the proof or the meta is the hook's last argument)."""
+    """A hook that changes a byte in the header of a record or a meta frame, the hook's last argument but one."""
     def change(*args):
         args[-2][at] ^= value
     return change
 
 
 def spots(data, *magics):
-    """Where these stand: the first, then the next."""
+    """The places of these magics: all of the first magic, then all of the next."""
     found = []
     for magic in magics:
         at = data.find(magic)

@@ -17,13 +17,13 @@ def unpack(data):
 
 
 def check_kind(hash_, form, flags, place, is_p):
-    """§4.1, rule 1 behind the version, of which a meta frame has these three fields alone."""
+    """§4.1, rule 1 without the version. A meta frame has only these three fields of a geometry."""
     if hash_ not in (1, 2) or form != place or flags & (CRITICAL | LAST if is_p else CRITICAL):
         raise Fault("refused", "rule 1: hash, form or flags")
 
 
 def check_geometry(geo, form, is_p):
-    """§4.1; form is the one this kind of file has; is_p tells P from Pg."""
+    """§4.1; form: that of this kind of file; is_p: geo is P, and else Pg."""
     k, n, L, G, b = geo.k, geo.k + geo.m, geo.L, geo.G, geo.payload
     if geo.version != 1:
         raise Fault("refused", "rule 1: version")

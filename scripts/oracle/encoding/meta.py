@@ -39,7 +39,7 @@ def check_meta(meta):
 
 
 def make_meta(name=b"", payload=b"", digests_of=(), extra=b""):
-    """digests_of: of SHA256 and BLAKE3, those whose digest of the payload is recorded"""
+    """The meta. digests_of: SHA256, BLAKE3 or both; the meta records these digests of the payload"""
     meta = entry(2, name) if name else b""
     for kind, h in ((3, SHA256), (5, BLAKE3)):
         meta += entry(kind, digest(h, payload)) if h in digests_of else b""

@@ -1,4 +1,4 @@
-"""§9.2, §10, §11: everything together."""
+"""§9.2, §10, §11: reading any input."""
 import os
 from collections import namedtuple
 
@@ -39,7 +39,7 @@ def read_one(data, root, is_one, shards, notes):
 
 
 def read_all(blobs, several, root=None, strict=False, span=None):
-    """blobs: [(name, bytes)], several as load gives it; total: any input gives a Result."""
+    """Reads blobs, [(name, bytes)], and gives a Result for any input; several is as load gives it."""
     lines, notes, shards, chains, scan, bad_header = [], Notes(), {}, [], None, False
     for name, data in blobs:
         is_one, found = read_shard_file(data, notes)
@@ -89,7 +89,7 @@ def read_all(blobs, several, root=None, strict=False, span=None):
 
 
 def load(paths):
-    """(the files, and whether they are several or a folder)"""
+    """(the files as (name, bytes), whether they are several or a folder)"""
     blobs = []
     for p in paths:
         names = [os.path.join(p, x) for x in sorted(os.listdir(p))] if os.path.isdir(p) else [p]

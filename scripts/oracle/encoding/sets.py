@@ -41,8 +41,8 @@ def restore_set(pg, s, have, root, strict=False):
 
 
 def restore_group(pg, sets, roots, strict=False, span=None):
-    """sets: {s: {i: bytes}}, roots: {s: (SR, O)}; gives the piece of the payload. All faults are looked for, the worst
-    is raised. With a span (from, to) of the piece only that is restored."""
+    """The piece of the payload in a group. sets: {s: {i: bytes}}; roots: {s: (SR, O)}; span: (from, to) of the piece,
+    to restore only these bytes. All faults are looked for, and the worst is raised."""
     k, L, G = pg.k, pg.L, pg.G
     if span and span[1] > pg.payload:
         raise Fault("damaged", "a part of the range is behind the end")
@@ -57,7 +57,8 @@ def restore_group(pg, sets, roots, strict=False, span=None):
     for s in needed:
         try:
             have = sets.get(s, {})
-            if span and all(r // G in have for r in rows if r % G == s):     # §10.2: an original that is proved is payload
+            # §10.2: an original that is proved is payload
+            if span and all(r // G in have for r in rows if r % G == s):
                 whole[s] = have
             else:
                 whole[s] = dict(enumerate(restore_set(pg, s, have, roots.get(s), strict)))
@@ -73,7 +74,7 @@ def restore_group(pg, sets, roots, strict=False, span=None):
 
 
 def compare_digests(meta, payload):
-    """§7, for a strict reader"""
+    """§7: a strict reader compares the digests in the meta with the payload"""
     entries = check_meta(meta)
     for kind, h in ((3, SHA256), (5, BLAKE3)):
         if entries.get(kind, digest(h, payload)) != digest(h, payload):
@@ -81,6 +82,6 @@ def compare_digests(meta, payload):
 
 
 def check_seal(stream):
-    """§20.3: whatever is left of a sealed payload, nobody can open it"""
+    """§20.3: nobody can open a sealed payload without its meta"""
     if stream.flags & SEALED and stream.meta is None:
         raise Fault("damaged", "§20.3: it is sealed, and every copy of its meta is lost")

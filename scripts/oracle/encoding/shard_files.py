@@ -11,7 +11,7 @@ from .trees import follow_proof, group_root, proof_size
 
 
 def annex_size(data, pos):
-    """The size of the whole annex that stands at pos, or None; and how many bytes its CRC was computed over."""
+    """The size of the whole annex at pos, or None; and the number of bytes whose CRC was computed."""
     if data[pos:pos + 8] != MAGIC_A or pos + 64 > len(data):
         return None, 0
     head = data[pos:pos + 32]
@@ -56,11 +56,11 @@ def read_header(data, notes):
 
 
 class ShardFile:
-    """What one file gives under one of its headers: valid = {s: bytes}, roots = {s: (SR, O)}, places = where they
-    stand; meta is None if it is lost."""
+    """The contents of a file under one of its headers: valid = {s: bytes}, roots = {s: (SR, O)}, places = the places of
+    the valid shards; meta is None if it is lost."""
 
     def __init__(self, header, data, bases=None, at=()):
-        """at: where the header stands."""
+        """at: the places of the header."""
         pg, size, meta_size = header.pg, proof_size(header.pg), align(header.meta_len, 64)
         self.header, self.valid, self.roots, self.places = header, {}, {}, []
         a = 192 + meta_size                                                # proofs, body, proofs, meta, the end
@@ -68,7 +68,7 @@ class ShardFile:
         b = body + pg.G * pg.L
         c = b + pg.G * size
         total = c + meta_size + 192
-        # bases: where the file would have to begin, once counted from its first header, once from its last
+        # bases: the places where the file may begin, counted once from its first header and once from its last
         bases = list(dict.fromkeys(x if x == 0 else x + 192 - total for x in at))
         self.meta = b"" if header.M == digest(pg.hash, b"") else None
         good = []
@@ -102,12 +102,12 @@ class ShardFile:
 
 
 def header_checks(data):
-    """§9.3: magic and CRC are right"""
+    """§9.3: tells whether magic and CRC are right"""
     return data[:8] == MAGIC_S and len(data) == 192 and crc_is_right(data)
 
 
 def read_shard_file(data, notes):
-    """(does a header check, its ShardFiles)"""
+    """(whether a header of the file checks, the ShardFiles of its headers)"""
     data = take_off_annexes(data)
     found, is_one = {}, False
     for at in dict.fromkeys((0, max(0, len(data) - 192))):
@@ -122,7 +122,7 @@ def read_shard_file(data, notes):
     for header, places in found.items():
         try:
             result.append(ShardFile(header, data, at=places))
-        except Fault as fault:                                   # its meta
+        except Fault as fault:                                   # of the meta
             notes.faults.append(fault)
     return is_one, result
 

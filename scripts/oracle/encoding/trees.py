@@ -7,7 +7,7 @@ from .geometry import group_of, pack
 
 
 def tree(h, hashes):
-    """All levels, the hashes themselves first; the root is tree(…)[-1][0]."""
+    """All levels of the tree over these hashes, the hashes first; the root is tree(…)[-1][0]."""
     levels = [list(hashes)]
     while len(levels[-1]) > 1:
         low = levels[-1]
@@ -17,7 +17,7 @@ def tree(h, hashes):
 
 
 def tree_root(h, hashes):
-    """32 zero bytes for no hashes (Q of a set without recovery shards)."""
+    """The root of the tree; 32 zero bytes for no hashes (Q of a set without recovery shards)."""
     return tree(h, hashes)[-1][0] if hashes else ZERO32
 
 
@@ -31,7 +31,7 @@ def path(levels, pos):
 
 
 def follow(h, value, pos, count, field):
-    """The root that a path leads to, and the rest of its field."""
+    """The root that a path in `field` leads to, and the rest of the field."""
     used = 0
     while count > 1:
         if pos ^ 1 < count:

@@ -19,7 +19,7 @@ SHAPES = ((1, 0), (1, 1), (2, 1), (10, 4), (33, 67), (86, 14), (200, 56))
 
 
 def encode_cases():
-    """The fields of a vector that say what is encoded; those that are not named are in DEFAULTS."""
+    """The fields of each vector that say what is encoded; DEFAULTS has the fields that a case does not name."""
     both = [(f, h) for f in FORMS for h in HASHES]
 
     def case(form, h, k, m, size, **more):
@@ -34,8 +34,8 @@ def encode_cases():
         for j, size in enumerate(dict.fromkeys((0, 1, k - 1, k, k + 1, 64 * k - 1, 64 * k, 64 * k + 1))):
             for f, h in pick(j):
                 yield case(f, h, k, m, size, stored=(k, m) in ((1, 1), (2, 1)) and size in (1, 64 * k + 1))
-        # several sets: lone nodes in the tree, a last set that is not full, L below L0 (down to 2112), the set size
-        # that is just allowed
+        # several sets: lone nodes in the tree, a last set that is not full, L below L0 (down to 2112), the smallest set
+        # size that is allowed
         several = [(least, least + 1)]
         if k <= 2:
             several += [(2 * least, 5 * least), (least - 64 * k + 1, least), (least, 3 * least - 5), (least, 5 * least), (least, 5 * least + 1), (least, 6 * least),
@@ -52,15 +52,18 @@ def encode_cases():
                     for h in HASHES:
                         yield case("container", h, k, m, size, set_size=least, group_size=groups, stored=(k, m) == (2, 1) and (groups, size) == (2, 4 * least + 1))
             for h in HASHES:
-                yield case("container", h, k, m, 9 * least + 7, set_size=2 * least, group_size=2, stored=(k, m, h) == (1, 1, "sha256"))   # the last group: one set, smaller L
-                yield case("container", h, k, m, 5 * least + 1, set_size=least, group_size=7)                   # one group, although groups are bounded
+                # the last group: one set, smaller L
+                yield case("container", h, k, m, 9 * least + 7, set_size=2 * least, group_size=2, stored=(k, m, h) == (1, 1, "sha256"))
+                # one group, although groups are bounded
+                yield case("container", h, k, m, 5 * least + 1, set_size=least, group_size=7)
                 yield case("container", h, k, m, 0, set_size=least, group_size=2)
         else:
             yield case("container", list(HASHES)[number % 2], k, m, least + 99, set_size=least, group_size=1)
     for f, h in both:                                                                  # longer shards: BLAKE3 chunks
         for k, m, size in ((1, 1, 1024), (1, 1, 1025), (1, 1, 2048), (1, 0, 3073), (1, 1, 7000), (2, 1, 100000), (10, 4, 100000), (3, 5, 30000)):
             yield case(f, h, k, m, size)
-        yield case(f, h, 1, 1, 65535)                                                  # (65,536 bytes of body and more begin at a multiple of 4096)
+        # (a body of 65,536 bytes or more begins at a multiple of 4096)
+        yield case(f, h, 1, 1, 65535)
         yield case(f, h, 1, 1, 65536 - 63)
         yield case(f, h, 1, 1, 65536 - 64)
         yield case(f, h, 2, 1, 2 * 65536 + 1, set_size=8192)
@@ -71,7 +74,8 @@ def encode_cases():
             for size in (0, 1000):
                 yield case(f, h, 2, 1, size, entries=entries, file_name="payload.bin")
         yield case(f, h, 1, 1, 100, entries=["sha256", "blake3"], file_name="n" * 255)
-        yield case(f, h, 1, 1, 100, file_name="\u00fc" * 127 + "x")                      # 255 bytes in UTF-8; cut in the file's name
+        # 255 bytes in UTF-8, and cut in the names of the shard files
+        yield case(f, h, 1, 1, 100, file_name="\u00fc" * 127 + "x")
         yield case(f, h, 1, 1, 100, file_name="x" + "\u00fc" * 127)
         if f == "container":
             yield case(f, h, 1, 1, 100, file_name="a", stored=True)
@@ -80,7 +84,7 @@ def encode_cases():
         # meta that no present writer makes: an unknown odd entry behind the name
         yield case(f, h, 1, 0 if f == "shards" else 1, 100, file_name="payload.bin", extra={"type": 9, "len": 65536 - 14 - 3}, stored=h == "blake3")
         yield case(f, h, 2, 1, 300, file_name="payload.bin", extra={"type": 9, "len": 400}, stored=h == "sha256")
-    # the default set_size (65,536 for this shape); one group for all of it, and groups of the default size (3 sets)
+    # the default set_size (65,536 for this shape); one group for the payload, and groups of the default size (3 sets)
     for f, size, grouping in (("shards", 65537, None), ("container", 196608, "bounded"), ("container", 196609, "whole"), ("container", 196609, "bounded")):
         yield case(f, "sha256", 1, 255, size, grouping=grouping)
 
@@ -144,7 +148,8 @@ def golden(folder):
     errors, places = [], {}
     for name, rule, cls, what, root, payload, more in error_cases():
         where = "errors/" + name + ("" if isinstance(what, dict) else ".fec")
-        where = places.setdefault(tuple(sorted(what.items())) if isinstance(what, dict) else what, where)      # the same bytes are stored once
+        # the same bytes are stored once
+        where = places.setdefault(tuple(sorted(what.items())) if isinstance(what, dict) else what, where)
         for file, data in what.items() if isinstance(what, dict) else [("", what)]:
             store(os.path.join(folder, where, file).rstrip("/"), data)
         v = {"name": name, "rule": rule, "path": where, "root": root.hex() if root else None, "class": cls, "exit": EXIT[cls]}

@@ -9,24 +9,26 @@ from .meta import check_meta
 from .trees import group_root, leaf_input, path, set_field, tree
 
 
-# The hooks (alter, lie, rec, …) let the negative vectors be signed properly although they break a rule; the normal
-# writer has none of them.
+# The hooks (alter, lie, rec, …) give negative vectors right hashes and CRCs although the vectors break a rule. The
+# normal writer has no hooks.
 
 class Group:
     def __init__(self, geo, piece, before, alter=None, lie=None):
-        """geo is what is built; before is M, or GR of the group before. alter may change the shards before they are
-        hashed, lie what Pg says."""
+        """geo: the group that is built; before: M, or GR of the group before; alter: changes the shards before they are
+        hashed; lie: fields of Pg that differ from geo."""
         h, k, n, L, G = geo.hash, geo.k, geo.k + geo.m, geo.L, geo.G
         self.geo, self.pg, self.before = geo, geo._replace(**(lie or {})), before
         piece = piece[:k * G * L].ljust(k * G * L, b"\0")                                # §5
         rows = [piece[i * G * L:(i + 1) * G * L] for i in range(k)]
-        rows += evaluate(list(range(k)), rows, range(k, n))                              # §2; all sets of the group at once
+        # §2; all sets of the group at once
+        rows += evaluate(list(range(k)), rows, range(k, n))
         self.shards = [[row[s * L:(s + 1) * L] for s in range(G)] for row in rows]       # [i][s]
         if alter:
             alter(self.shards)
         found = digests(h, [x for row in self.shards for x in row])
         leaves = nodes(h, "LEAF", [leaf_input(found[i * G + s], s, i) for s in range(G) for i in range(n)])
-        self.sets = [[tree(h, leaves[s * n:s * n + k]), tree(h, leaves[s * n + k:s * n + n] or [ZERO32])] for s in range(G)]   # O and Q
+        # the trees of O and of Q
+        self.sets = [[tree(h, leaves[s * n:s * n + k]), tree(h, leaves[s * n + k:s * n + n] or [ZERO32])] for s in range(G)]
         self.top = tree(h, [node(h, "SET", O[-1][0] + Q[-1][0]) for O, Q in self.sets])
         self.X = self.top[-1][0]
         self.gr = group_root(h, self.pg, self.X, before)
@@ -90,12 +92,12 @@ META_COPY = 4                               # §9.4, type of an annex
 
 
 def copy_places(k, m):
-    """§9: the shards of group 0 in front of whose first records a copy of the meta frame stands"""
+    """§9: the shards of group 0 that have a copy of the meta frame in front of their first records"""
     return [ceil_div(j * (k + m), m + 1) - 1 for j in range(1, m + 2)]
 
 
 def has_seal(flags, meta):
-    """§9: the payload is sealed, and what opens it stands in this meta"""
+    """§9: tells whether the payload is sealed, with its seal in this meta"""
     try:
         return bool(flags & SEALED) and 9 in check_meta(meta)
     except Fault:
@@ -132,7 +134,7 @@ def write_container(groups, P, meta=b"", rec=None, xh=None, idx=None, mh=None, k
 
 
 def annex(kind, data, size=None, head=None):
-    """§9.4; size and head (a hook) may lie"""
+    """§9.4: an annex; size and head (a hook) may lie"""
     ah = bytearray(MAGIC_A + bytes(4) + struct.pack("<IQQ", kind, len(data) if size is None else size, 0))
     if head:
         head(ah)
@@ -141,7 +143,8 @@ def annex(kind, data, size=None, head=None):
 
 
 def encode(form, h, k, m, payload, set_size=None, group_size=None, meta=b"", whole=True, flags=0, copies=True):
-    """(list of files, root); copies: as writers put them into containers of sealed payloads now"""
+    """(list of files, root); copies: whether containers of sealed payloads get copies of the meta frame, as writers
+    make them now"""
     P = plan(form, h, k, m, len(payload), set_size, group_size, whole, flags)
     step, groups, before = P.k * P.G * P.L, [], digest(h, meta)
     for g in range(P.nr):

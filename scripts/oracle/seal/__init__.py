@@ -1,4 +1,4 @@
-"""Sealed payloads, section 20 of docs/FORMAT.md: what the campaigns use of them."""
+"""Sealed payloads, section 20 of docs/FORMAT.md: the names that the campaigns use."""
 from .age import AES, CHACHA, identity_text
 from .commands import main
 from .payload import (

@@ -1,4 +1,4 @@
-"""As much of age's format (age-encryption.org/v1) as sealed payloads need: X25519 and scrypt."""
+"""The part of age's format (age-encryption.org/v1) that sealed payloads need: X25519 and scrypt."""
 import base64
 import hashlib
 import hmac
@@ -106,11 +106,12 @@ def unb64(text, size=None):
 
 
 def age_file(plain, stanzas, file_key, nonce, version=b"v1", mac=None):
-    """stanzas: (arguments, body); plain goes into one chunk."""
+    """An age file with `plain` in one chunk; stanzas: (arguments, body)."""
     head = b"age-encryption.org/" + version + b"\n"
     for arguments, body in stanzas:
         text = b64(body)
-        lines = [text[i:i + 64] for i in range(0, len(text) + 1, 64)]       # the last line is shorter than 64, perhaps empty
+        # the last line is shorter than 64, perhaps empty
+        lines = [text[i:i + 64] for i in range(0, len(text) + 1, 64)]
         head += b"-> " + b" ".join(arguments) + b"\n" + b"\n".join(lines) + b"\n"
     head += b"---"
     made = hmac.digest(hkdf(file_key, b"", b"header"), head, "sha256") if mac is None else mac

@@ -1,15 +1,16 @@
-"""The second implementation of sealed payloads, written from docs/FORMAT.md, section 20 ("§" refers to it), and of as
-much of age's format (age-encryption.org/v1) as that needs: X25519 and scrypt.
+"""The second implementation of sealed payloads, written from section 20 of docs/FORMAT.md ("§" refers to that file),
+and of the part of age's format (age-encryption.org/v1) that sealed payloads need: X25519 and scrypt.
 
     oracle seal selftest
     oracle seal encode --form shards|container -k K -m M [--set-size N] [--name NAME] [--cipher 1|2]
                           (--identity FILE | --passphrase TEXT) -o OUT FILE       sealed for this identity
     oracle seal decode [--root HEX] (--identity FILE | --passphrase TEXT) -o OUT PATH…
-    oracle seal restore --root HEX (--identity FILE | --passphrase TEXT) -o OUT FOLDER…    of folders that stores keep objects in
+    oracle seal restore --root HEX (--identity FILE | --passphrase TEXT) -o OUT FOLDER…
+                                             from folders that stores keep objects in
     oracle seal golden DIR                   writes sealed.json and sealed/ (the same bytes on each run)
     oracle seal check DIR                    reads them again
 
-Exit codes as of encodings. Needs Python 3.9 and nothing else; plain and slow on purpose.
+Exit codes are those of `oracle encoding`. Needs Python 3.9 and nothing else; plain and slow on purpose.
 """
 import argparse
 import os
@@ -32,7 +33,7 @@ def selftest():
     scalar = bytes.fromhex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4")
     point = bytes.fromhex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c")
     assert x25519(scalar, point).hex() == "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"
-    # Both sides of an exchange come to the same.
+    # Both sides of an exchange come to the same secret.
     assert x25519(IDENTITY, x25519(OTHER, BASE_POINT)) == x25519(OTHER, x25519(IDENTITY, BASE_POINT))
     okm = hkdf(b"\x0b" * 22, bytes(range(13)), bytes(range(0xF0, 0xFA)))
     assert okm.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"

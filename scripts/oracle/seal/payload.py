@@ -1,4 +1,4 @@
-"""§20: the seal, its chunks, and what a reader does."""
+"""§20: the seal, its chunks, and reading them."""
 import hashlib
 import struct
 from collections import namedtuple
@@ -44,7 +44,7 @@ def make_private(meta):
 
 
 def make_seal(content_key, cipher, age, meta=b"", private=None, content=0, **front):
-    """front: fields that lie"""
+    """A seal; front: fields that lie"""
     field = dict(dict(version=1, said_cipher=cipher, content=content, zero=0, size=len(age)), **front)
     public = struct.pack("<BBBBI", field["version"], field["said_cipher"], field["content"], field["zero"], field["size"]) + age
     private = make_private(meta) if private is None else private
@@ -92,7 +92,7 @@ def sealed_of(blobs, several, root=None):
 
 
 def open_up(is_marked, entries):
-    """The seal, and that it is marked."""
+    """The seal of an encoding that is marked as sealed, and the mark."""
     if not is_marked:
         raise Fault("invalid", "§20.3: it is not marked as sealed")
     if entries is None:

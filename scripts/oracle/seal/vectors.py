@@ -51,7 +51,7 @@ def valid_vectors():
         seal = make_seal(content_key, cipher, wrap(content_key, to), encoding.entry(2, file_name) if file_name else b"")
         files, root = encode_sealed(form, 2, 1, seal, seal_payload(content_key, cipher, seal, plain), copies=name != "without-copies")
         yield vector(name, form, cipher, content_key, seal, plain, root, file_name, 20 + nth, to), files
-    # Of these the chunks alone are kept, as a digest.
+    # These vectors keep only the chunks, as a digest.
     for size in (CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 77):
         for cipher in (AES, CHACHA):
             name = "%d-%d" % (size, cipher)
@@ -74,7 +74,7 @@ def encode_sealed(form, k, m, seal, sealed, flags=encoding.SEALED, set_size=None
 
 
 def error_vectors():
-    """(entry, bytes of a container): everything under it is well formed, with right digests, trees and roots."""
+    """(entry, bytes of a container): the container itself is well formed, with right digests, trees and roots."""
     content_key, plain = some("content key"), encoding.generate(50, 3)
     name = encoding.entry(2, b"letter.txt")
 
@@ -146,8 +146,8 @@ def error_vectors():
 
 
 def copy_vectors():
-    """(entry, bytes of a container): what is left of the copies of the seal (§9), and what verify says of it without a
-    key"""
+    """(entry, bytes of a container): some copies of the seal (§9) are lost or moved; the entry has the exit code of
+    verify without a key"""
     content_key, plain = some("content key"), encoding.generate(50, 3)
     seal = make_seal(content_key, AES, wrap(content_key))
     data = encode_sealed("container", 2, 3, seal, seal_payload(content_key, AES, seal, plain))[0][0]

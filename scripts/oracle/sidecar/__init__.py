@@ -1,4 +1,4 @@
-"""Sidecars, section 17 of docs/FORMAT.md: what the campaigns use of them."""
+"""Sidecars, section 17 of docs/FORMAT.md: the names that the campaigns use."""
 from .catalog import places_of
 from .commands import main
 from .disk import write_tree

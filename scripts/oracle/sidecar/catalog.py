@@ -47,7 +47,7 @@ def check_disjoint(ranges, what):
 
 
 def check_path(path, before):
-    """§17.2: a path by itself, and behind the one before"""
+    """§17.2: checks a path by itself, and against the path before"""
     if not 1 <= len(path) <= 4096 or b"\0" in path:
         raise Fault("invalid", "§17.2: a path is empty, too long or has a NUL")
     if any(not 1 <= len(part) <= 255 or part in (b".", b"..") for part in path.split(b"/")):
@@ -57,10 +57,10 @@ def check_path(path, before):
 
 
 def check_folders(kinds):
-    """§17.2: what lies in an entry lies in a folder. kinds: by path, ascending"""
+    """§17.2: an entry with others below it is a folder. kinds: by path, ascending"""
     for path in kinds:
         at = path.rfind(b"/")
-        while at >= 0 and path[:at] not in kinds:       # those above an entry were looked at with it
+        while at >= 0 and path[:at] not in kinds:       # an entry that is found was checked with all above it
             at = path.rfind(b"/", 0, at)
         if at >= 0 and kinds[path[:at]] != FOLDER:
             raise Fault("invalid", "§17.2: below an entry that is no folder")
@@ -97,7 +97,8 @@ class Catalog:
             k, m, G, area, zero, first, zeros = struct.unpack_from("<HHIIIQQ", data, at - 32 * (groups - j))
             if zero or zeros or k < 1 or m < 1 or G < 1 or k + m > 256 or area >= areas or first + m * G > self.areas[area][1]:
                 raise Fault("invalid", "§17.2: a group")
-            self.groups.append((k, m, G, area, first, positions, shards))     # its first position and its first digest
+            # positions: the group's first position; shards: its first digest
+            self.groups.append((k, m, G, area, first, positions, shards))
             taken.append(((area, first), (area, first + m * G)))
             positions, shards = positions + k * G, shards + (k + m) * G
         check_disjoint(taken, "the recovery shards of groups")
@@ -133,9 +134,10 @@ class Catalog:
             self.entries[number] = x._replace(seconds=seconds, nanos=nanos, mode=mode)
 
     def read_entries(self, data, count):
-        """§17.2, in the order that it gives"""
+        """§17.2: checks the entries in the order that this section gives"""
         block, kinds, path, whole_at, packed_at, paths = self.block, {}, None, 0, 0, 0
-        self.entries, self.whole, self.packed = [], [], []      # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
+        # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
+        self.entries, self.whole, self.packed = [], [], []
         for number in range(count):
             shared = data.varint()
             if shared > len(path or b""):
@@ -206,5 +208,5 @@ class Catalog:
 
 
 def places_of(catalog, x):
-    """The positions that the bytes of a file stand at, in order"""
+    """The positions of the bytes of a file, in order"""
     return [p for start, length in x.runs for p in range(start, start + length)] + ([x.tail // catalog.block] if x.tail is not None else [])

@@ -1,17 +1,17 @@
-"""The second implementation of sidecars (form 3), written from docs/FORMAT.md alone ("§" refers to it), mainly section
-17.
+"""The second implementation of sidecars (form 3), written from docs/FORMAT.md alone ("§" refers to that file), mainly
+from section 17.
 
     oracle sidecar selftest
     oracle sidecar protect -o SIDECAR --base BASE [-r PERCENT] PATH…      paths are relative to BASE
     oracle sidecar verify SIDECAR [--base BASE] [--root HEX] [--deep]
     oracle sidecar repair SIDECAR --base BASE [--root HEX] -o DIR         a mended copy of all files
-    oracle sidecar golden DIR                             writes DIR/sidecar.json and DIR/sidecar-errors/ (the same bytes on each run)
-    oracle sidecar check DIR                              reads them all again
+    oracle sidecar golden DIR             writes DIR/sidecar.json and DIR/sidecar-errors/ (the same bytes on each run)
+    oracle sidecar check DIR              reads them all again
 
 Exit codes: 0 ok, 1 something is wrong but can be mended, 2 usage or ambiguous, 3 cannot be mended, 4 I/O, 5 invalid or
-wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. It is plain and
-slow on purpose. Where the text leaves a choice to the reader the comment says "choice"; the vectors that rest on one
-have "choice": true.
+wrong root, 6 refused. Needs Python 3.9 and nothing else; the package `blake3` is used when it is there. The program is
+plain and slow on purpose. Where docs/FORMAT.md leaves a choice to the reader, a comment says "choice"; vectors that
+rest on a choice have "choice": true.
 """
 import argparse
 import os

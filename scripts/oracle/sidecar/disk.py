@@ -8,7 +8,7 @@ from .writer import Item
 
 
 def collect(base, paths, not_this):
-    """The items of these paths below the base, which are given as bytes."""
+    """The items of these paths, which are bytes, below the base."""
     found = {}
 
     def visit(path):
@@ -47,7 +47,7 @@ def collect(base, paths, not_this):
 
 
 def write_tree(items, base):
-    """The opposite of collect."""
+    """Writes the items that collect reads."""
     for x in sorted(items):
         path = os.path.join(base, x.path)
         os.makedirs(os.path.dirname(path), exist_ok=True)

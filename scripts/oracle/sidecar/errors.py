@@ -16,14 +16,16 @@ from .parts import (
 from .protected import SMALL, file, in_hex, items_of
 from .writer import Draft, Item, path_limit, seal
 
-TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]     # block 1024, three anchors: of a at 0 and at 65,536, of b at 0
-HOLLOW = [file(b"a", 0)]                                # no positions but one of nothing: k = 1, m = 1, G = 1
-MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}    # recovery shards that were found elsewhere
+# block 1024, three anchors: of a at 0 and at 65,536, of b at 0
+TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]
+HOLLOW = [file(b"a", 0)]                                # a single position, of nothing: k = 1, m = 1, G = 1
+# recovery shards that a reader finds elsewhere
+MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
 
 
-# SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and what is left of b/c (952) in 3; k = 4,
-# m = 2, G = 1
+# SMALL: block 1024, positions 0 and 1 are b/c, a (100 bytes) is packed in 2 and the rest of b/c (952 bytes) in 3;
+# k = 4, m = 2, G = 1
 
 
 def error_cases():
@@ -41,7 +43,7 @@ def error_cases():
         return d
 
     def bad(name, rule, cls, change=None, tree=SMALL, choice=False, **options):
-        """A sidecar of SMALL that breaks one rule; change: a hook on the draft"""
+        """Adds a sidecar of SMALL that breaks one rule; change: a hook on the draft"""
         add(name, rule, cls, seal(draft(change, tree), **options)[0], None, choice)
 
     def put(**fields):
@@ -90,7 +92,7 @@ def error_cases():
     bad("catalog-features", "§17.2: features are not zero", "refused", put(features=1))
     bad("catalog-features-high", "§17.2: features are not zero", "refused", put(features=1 << 31))
     for block in (0, 1, 512, 1536, 1025, 1 << 21, 1 << 31):
-        # the layout says the same, and the groups are left out, so that no place depends on it
+        # the layout says the same block, and the groups are left out, so that no place depends on the block
         bad("block-%d" % block, "§17.2: the block is not a power of two from 2^10 to 2^20", "invalid", lie(block=block),
             layout=lambda lay, x=block: lay.__setitem__(slice(64, 68), struct.pack("<I", x)), tree=HOLLOW)
     bad("areas-none", "§17.2: no areas", "invalid", late=lambda d: (d.areas.clear(), d.lie.update(areas=0), setattr(d, "behind", bytes(32))), tree=[])
@@ -189,15 +191,16 @@ def error_cases():
 
     # ---- all paths together: 20 bytes of the entries stand for 16,000 of paths
     def long_paths(last):
-        """d without its entries, then paths of 4000 bytes and more, the last as long as the limit allows, and `last`
-        bytes more"""
+        """A hook that replaces the entries with paths of 4000 bytes and more; the last path is as long as the limit
+        allows, and `last` bytes longer"""
         def change(d):
             deep = b"/".join([b"x" * 199] * 20)
             d.recs = [Rec(deep, FOLDER)] + [Rec(deep + b"/%02d" % j, FOLDER) for j in range(49)]
             d.attributes, d.total, d.anchors = [d.attributes[0]] * (len(d.recs) + 1), 0, []
             paths, entries = sum(len(x.path) for x in d.recs), len(write_entries(d.recs))
             for size in range(200, 3990):
-                if paths + size + 1 == path_limit(entries + 5) + last:      # two bytes for size, one each for a count, y and the kind
+                # two bytes for size, one each for a count, y and the kind
+                if paths + size + 1 == path_limit(entries + 5) + last:
                     d.recs.append(Rec(deep[:size] + b"y", FOLDER))
                     return
             assert False
@@ -347,7 +350,8 @@ def error_cases():
     bad("first-area-not-0", "§17.4: layout and catalog of generation 1 agree that its area starts at byte 1", "invalid", start=1)
     bad("first-area-far", "§17.4: layout and catalog of generation 1 agree that its area starts far away", "invalid", start=1 << 40)
     bad("first-two-areas", "§17.4: the catalog of generation 1 has another area, of no bytes, before that of the pieces", "invalid", both(put(areas=[[0, 0, 2, 0]]), group(area=1)))
-    bad("layout-blocks-huge", "§17.4: the blocks are not those of the area", "invalid", layout=layout_number(48, (1 << 64) - 1))
+    bad("layout-blocks-huge", "§17.4: the area of the layout does not end below 2^62", "invalid", layout=layout_number(48, (1 << 64) - 1))
+    bad("layout-blocks-most", "§17.4: the area of the layout ends below 2^62, and is not that of the catalog", "invalid", layout=layout_number(48, 1 << 51))
     bad("layout-generation-0", "§17.4: generations count from 1", "invalid", layout=layout_number(32, 0))
     bad("layout-generation-0-before", "§17.4: a generation that names one before has a number above 1", "invalid", layout=layout_number(32, 0), before=digest(BLAKE3, b""))
     large = Geo(1, BLAKE3, SIDECAR, LAST, 1, 255, 4096, 1 << 24, 1 << 36, 0)
@@ -360,7 +364,7 @@ def error_cases():
     bad("layout-before-1", "§17.4: the first generation names one before", "invalid", before=digest(BLAKE3, b""))
     bad("layout-before-2", "§17.4: the second generation names none", "invalid", layout=layout_number(32, 2))
 
-    # ---- what is accepted all the same; recovery: the blocks that a reader finds
+    # ---- sidecars that are accepted all the same; recovery: the blocks that a reader finds
     data, E, root = seal(draft())
     q = (len(data) - 2048) // 3                         # bytes of a piece
 
@@ -404,7 +408,7 @@ def error_cases():
 
     x = bytes(7) + data
     good("moved-one-piece", "§17.5: all has moved, and the pieces on both sides of the second recovery shard are lost: it is where the nearest one that was found says", x[:7 + places[1]] + bytes(q) + x[7 + places[1] + q:-q] + bytes(q))
-    # what stands between piece 0 and piece 2, which is lost: block 0, piece 1, block 1
+    # Piece 2 is lost; before it stand block 0, piece 1 and block 1, behind piece 0.
     one, last = data[places[1]:places[1] + q], data[places[1] + q:places[2]]
     good("moved-header-only", "§17.5: 10 bytes before the second piece; its body is rotten, its header was found and says where the second block is", data[:places[1]] + bytes(10) + flipped(one, q - 1) + last + bytes(q))
     good("moved-no-header", "§17.5: the same with a rotten header: the second block is not found", data[:places[1]] + bytes(10) + flipped(one, 20) + last + bytes(q), recovery=(1, 2))
@@ -527,7 +531,7 @@ def error_cases():
     good("other-form", "§11: a sidecar, and one whose pieces are refused", data + x[0])
     add("other-form-other-root", "§17.6, §11: the same, and another root is given", "refused", data + x[0], bytes(32))
     add("pieces-lost-root", "§17.6: no piece is left, and a root is given", "damaged", b"".join([bytes(q), data[q:places[1]], bytes(q), data[places[1] + q:-q], bytes(q)]), root)
-    # one root, two encodings: the same catalog, which stands elsewhere
+    # two encodings with one root: the same catalog stands at two places
     twice = second(len(data), first_areas, E)
     again, same_E, _ = seal(same_catalog(), len(data), E, 3)
     good("one-root-greater", "§17.6: two encodings of one catalog: the one of generation 3 is meant", data + twice[0] + again, root2, generation=3)
@@ -548,13 +552,13 @@ def error_cases():
     add("two-sidecars", "§17.6: two sidecars one after the other", "ambiguous", data + twin)
     good("two-sidecars-root", "§17.6: two sidecars, the root of the second given; its recovery shards have moved with its pieces", data + twin, twin_root, given=twin_root)
     add("two-sidecars-wrong-root", "§17.6: two sidecars and a third root", "wrong-root", data + twin, bytes(32))
-    # the second names the first, but its number is not greater
+    # the second generation names the first, but has no greater number
     two, E_two, _ = second_alone(2, digest(BLAKE3, b"unknown"), 0)
     add("generations-not-greater", "§17.6: one names another as before, but has no greater number", "ambiguous", two + second_alone(2, E_two, len(two))[0])
     three = second_alone(3, E_two, len(two))
     good("generations-gap", "§17.6: one names another as before, which has a smaller number", two + three[0], three[2], generation=3)
 
-    # ---- a sidecar of a file that has a piece of another sidecar, with k = 1: its recovery shards are copies of it
+    # ---- a sidecar of a file that has a piece of another sidecar, with k = 1: recovery shards are copies of the file
     inner, _, _ = seal(draft(tree=HOLLOW))
     nest = Draft([Item(b"nest", FILE, inner[:(len(inner) - 1024) // 3], None, 0o644, 0, 0)], Fraction(2))
     outer, _, outer_root = seal(nest)

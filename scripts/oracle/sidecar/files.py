@@ -1,4 +1,4 @@
-"""§17.7: what a reader makes of files, and mends."""
+"""§17.7: checking and mending files."""
 import os
 import stat
 
@@ -62,7 +62,7 @@ def check_entry(catalog, base, x, contents, number, held=False):
 
 
 class Originals:
-    """§17.1: what stands at each position, None for an erasure; named: whether an entry names it"""
+    """§17.1: rows: the bytes at each position, None for an erasure; named: whether an entry names the position"""
 
     def __init__(self, catalog, contents):
         block, count = catalog.block, catalog.positions
@@ -84,7 +84,8 @@ class Originals:
             if len(part) < end - start:
                 lost.add(p)
             else:
-                blocks.setdefault(p, bytearray(block))[start - p * block:end - p * block] = part        # bytes that no entry names are zero
+                # Bytes of the position that no entry names are zero.
+                blocks.setdefault(p, bytearray(block))[start - p * block:end - p * block] = part
         for p, row in blocks.items():
             if p not in lost and plain_digests([bytes(row)])[0] == digest_of[p]:
                 self.rows[p] = bytes(row)
@@ -103,8 +104,8 @@ def sets_of(catalog, originals, recovery):
 
 
 def assemble(catalog, x, rows):
-    """The content that a file has by its blocks, or None when one of them is lacking (§17.1: whole, or the catalog
-    contradicts itself)"""
+    """The content of a file from its blocks, or None when a block is missing. A file that has all blocks is whole, or
+    the catalog contradicts itself (§17.1)"""
     held, whole = [rows[p] for p in places_of(catalog, x)], sum(n for _, n in x.runs)
     if None in held:
         return None
@@ -116,14 +117,14 @@ def assemble(catalog, x, rows):
 
 
 def mendable(catalog, originals, recovery, states):
-    """Every position that a file needs which is not whole can be had; what stands at others need not be (choice)"""
+    """Tells whether every position can be had that a damaged file needs; other positions do not count (choice)"""
     able = {p for k, m, places, shards in sets_of(catalog, originals, recovery) for p in places
             if originals.rows[p] is not None or originals.digest_of[p] != GONE and sum(originals.rows[q] is None for q in places) <= sum(x is not None for x in shards)}
     return all(able.issuperset(places_of(catalog, x)) for x, state in zip(catalog.entries, states) if state != "intact" and x.kind & 15 == FILE)
 
 
 def shown(path):
-    """§7: escaped"""
+    """§7: a path, escaped"""
     return "".join(c if c.isprintable() and c != "\\" else "".join("\\x%02x" % x for x in os.fsencode(c)) for c in path.decode("utf-8", "surrogateescape"))
 
 
@@ -131,11 +132,12 @@ def inspect(reader, base, held=False):
     """(states, whether all can be mended, the originals)"""
     catalog, contents = reader.catalog, {}
     states = [check_entry(catalog, base, x, contents, number, held) for number, x in enumerate(catalog.entries)]
-    for x, state in zip(catalog.entries, states):       # §17.7: a missing file stands elsewhere: under another of its names
+    # §17.7: a missing file may stand under another of its names.
+    for x, state in zip(catalog.entries, states):
         if x.kind == HARDLINK and state == "intact" and states[x.link] == "missing":
             contents[x.link] = read_file(base, x.path)[1]
     originals = Originals(catalog, contents)
-    right = set()                                       # files whose bytes are right, whatever is behind them
+    right = set()                                       # files whose bytes are right, perhaps with more behind them
     for number, x in enumerate(catalog.entries):
         if x.kind & 15 != FILE:
             continue
@@ -147,11 +149,13 @@ def inspect(reader, base, held=False):
         elif states[number] != "intact":
             assemble(catalog, x, originals.rows)
     originals.right, originals.contents, originals.untrue, originals.misplaced = right, contents, set(), None
-    for start, end, number, offset in catalog.packed:   # positions that have not their digest, and whose files are right: only looked at deeper
+    # untrue: positions that have not their digest though their files are right; look_deeper alone reports them.
+    for start, end, number, offset in catalog.packed:
         p = start // catalog.block
         if originals.rows[p] is None and all(n in right for s, _, n, _ in catalog.packed if s // catalog.block == p):
             originals.untrue.add(p)
-    for start, end, number, first in catalog.whole:     # and whole blocks of a file that stands elsewhere, and is right
+    # misplaced: a whole block that has not its digest, of a file that stands under another name and is right.
+    for start, end, number, first in catalog.whole:
         for p in range(start, end) if number in right and states[number] == "missing" else ():
             if originals.rows[p] is None:
                 at = (first + p - start) * catalog.block
@@ -163,12 +167,13 @@ def inspect(reader, base, held=False):
             if start // catalog.block == p:
                 row[start - p * catalog.block:end - p * catalog.block] = contents[number][offset:offset + end - start]
         originals.rows[p] = bytes(row)
-    needs = ["intact" if number in right else state for number, state in enumerate(states)]     # what is right needs nothing
+    # A file whose bytes are right needs nothing.
+    needs = ["intact" if number in right else state for number, state in enumerate(states)]
     return states, mendable(catalog, originals, reader.recovery, needs), originals
 
 
 def look_deeper(reader, originals):
-    """§17.1: every set decoded and coded again, and every file put together"""
+    """§17.1: decodes every set and codes it again, and puts every file together"""
     catalog = reader.catalog
     if not all(x.is_coded_right() for x in reader.generations):
         raise Fault("invalid", "§17.1: metadata, coded once more, is not that of E")
@@ -180,7 +185,8 @@ def look_deeper(reader, originals):
     for number, (k, m, G, _, _, a, d) in enumerate(catalog.groups):
         for s in set(range(G)) - reader.idle[number]:
             have = {i: rows[a + i * G + s] for i in range(k)}
-            if None in have.values():                   # bytes that are lost for good: as any of them that can be had
+            # Bytes are lost for good: any k shards that can be had stand for the set.
+            if None in have.values():
                 more = {k + j: reader.recovery[number][j * G + s] for j in range(m) if reader.recovery[number][j * G + s] is not None}
                 have = dict(list({**{i: x for i, x in have.items() if x is not None}, **more}.items())[:k])
                 if len(have) < k:
@@ -195,7 +201,7 @@ def look_deeper(reader, originals):
 
 
 def check_base(reader, named):
-    """§17.3: another folder than that of the sidecar has to be named"""
+    """§17.3: the user has to name a base that is another folder than that of the sidecar"""
     if not named and reader.catalog.hint:
         raise Fault("ambiguous", "§17.3: the base is another folder than that of the sidecar: name it with --base; it may be " + shown(reader.catalog.hint))
 
@@ -206,9 +212,9 @@ def verify(data, base, root=None, named=True, deep=False):
     check_base(reader, named)
     catalog, (intact, count) = reader.catalog, reader.count()
     states, able, originals = inspect(reader, base, root is not None)
-    if deep and able:                                   # §17.1: what is lost is said first
+    if deep and able:                                   # §17.1: losses are reported first
         look_deeper(reader, originals)
-    # folders and symbolic links only when they are wrong
+    # Folders and symbolic links have a line only when they are wrong.
     lines = ["%s %s" % (state, shown(x.path)) for x, state in zip(catalog.entries, states) if x.kind & 15 in (FILE, HARDLINK) or state != "intact"]
     lines += ["recovery %d of %d blocks intact, %d displaced" % (intact, count, reader.displaced), "root " + catalog.root.hex(), "mendable " + ("yes" if able else "no")]
     if reader.newer:
@@ -217,13 +223,14 @@ def verify(data, base, root=None, named=True, deep=False):
 
 
 def mend(catalog, originals, recovery, everything=False):
-    """Every position that can be had; everything: also what no entry names"""
+    """(every position that can be had, the number of wrong ones); everything: also positions that no entry names"""
     rows, wrong = list(originals.rows), 0
     for k, m, places, shards in sets_of(catalog, originals, recovery):
         have = {i: rows[p] for i, p in enumerate(places) if rows[p] is not None}
         gone = [i for i in range(k) if i not in have]
         more = {k + j: x for j, x in enumerate(shards) if x is not None}
-        is_idle = not any(originals.named[p] for p in places) and any(originals.digest_of[p] != NOTHING for p in places)       # §17.7
+        # §17.7
+        is_idle = not any(originals.named[p] for p in places) and any(originals.digest_of[p] != NOTHING for p in places)
         if not any(originals.named[places[i]] or everything for i in gone) or len(gone) > len(more) or is_idle:
             continue
         points = sorted(have) + sorted(more)[:len(gone)]                # choice: one selection of k is tried
@@ -273,7 +280,8 @@ def repair(data, base, out, root=None):
     for x in catalog.entries:
         if x.kind == SYMLINK:
             os.symlink(x.target, place(x.path))
-    for number, x in reversed(list(enumerate(catalog.entries))):        # folders after what is in them; no setuid, setgid or sticky bit
+    # A folder comes after the things in it. Nothing gets a setuid, setgid or sticky bit.
+    for number, x in reversed(list(enumerate(catalog.entries))):
         if x.kind == FOLDER or number in made or x.kind == SYMLINK:
             path = os.path.join(out, x.path)
             if x.kind != SYMLINK:

@@ -1,4 +1,4 @@
-"""§17.1, §17.2, §17.5: digests, entries as bytes, and where things stand."""
+"""§17.1, §17.2, §17.5: digests, entries as bytes, and places in the file."""
 import os
 
 from ..basics import BLAKE3, EXIT, ceil_div
@@ -23,13 +23,13 @@ DRAWS = [Draws(b).draw() for b in range(256)]      # §17.2: G(b)
 
 
 def common(a, b):
-    """The length of what two paths begin with."""
+    """The length of the common beginning of two paths."""
     return len(os.path.commonprefix([a, b]))
 
 
 def chaining_values(pieces, offsets):
-    """Of the subtrees over pieces (all of one size: 1024 bytes times a power of two) that stand at these offsets of
-    their files; never as a root."""
+    """The chaining values of BLAKE3's subtrees over pieces (all of one size: 1024 bytes times a power of two) at these
+    offsets of their files; never as a root."""
     def start(count):
         return [int.from_bytes(b"\1\0\0\0\0\0\0\0" * count, "little") * w for w in B3_IV]
 
@@ -52,7 +52,7 @@ def chaining_values(pieces, offsets):
 
 
 def whole_digests(data, block, count):
-    """Of the first whole blocks of a file."""
+    """The digests of the first whole blocks of a file."""
     at = [block * j for j in range(count)]
     return [v[:16] for v in chaining_values([data[o:o + block] for o in at], at)]
 
@@ -76,7 +76,7 @@ def anchor(block):
 
 
 def anchors_of(content, block):
-    """Of the blocks of a file that is longer than a block, the whole ones at offsets that have an anchor."""
+    """The anchors of a file that is longer than a block: of its whole blocks, at the offsets that have an anchor."""
     return [anchor(content[o:o + block]) for o in range(0, len(content) // block * block, max(block, ANCHORED))] if len(content) > block else []
 
 
@@ -93,8 +93,8 @@ def step(d):
 
 
 def file_fields(size, content, runs=None, tail=None, sha256=b""):
-    """runs: (step, length) of each, or None; tail: a step, or None. content is what the entry says, the digest is
-    computed."""
+    """The fields of a file's entry, with the digest of `content`. runs: (step, length) of each, or None; tail: a step,
+    or None."""
     out = varint(size) + digest(BLAKE3, content) + sha256
     if runs is not None:
         out += varint(len(runs)) + b"".join(step(d) + varint(n) for d, n in runs)
@@ -102,7 +102,7 @@ def file_fields(size, content, runs=None, tail=None, sha256=b""):
 
 
 class Rec:
-    """An entry as it is written; shared: what it says in place of the longest that serves (§17.8)"""
+    """An entry as it is written; shared: the shared length that it states in place of the longest one (§17.8)"""
 
     def __init__(self, path, kind, fields=b"", shared=None):
         self.path, self.kind, self.fields, self.shared = path, kind, fields, shared
@@ -121,13 +121,14 @@ def write_entries(recs):
 
 
 def piece_place(t, area, block):
-    """Behind the start of the area; area: (start, blocks, pieces, bytes)"""
+    """The place of piece t, counted from the start of the area; area: (start, blocks, pieces, bytes)"""
     _, B, N, q = area
     return t * B // (N - 1) * block + t * q
 
 
 def block_place(b, area, block):
-    """The number of t with ⌊t·B / (N − 1)⌋ ≤ b is ⌈(b + 1)·(N − 1) / B⌉, for b < B."""
+    """The place of block b, counted from the start of the area. Before the block stand the pieces t with
+    ⌊t·B / (N − 1)⌋ ≤ b; for b < B their number is ⌈(b + 1)·(N − 1) / B⌉."""
     _, B, N, q = area
     return b * block + q * ceil_div((b + 1) * (N - 1), B)
 

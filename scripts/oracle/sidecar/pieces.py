@@ -14,11 +14,12 @@ from .parts import (
 )
 
 Piece = namedtuple("Piece", "pos end shift t s i pg E M layout body sr O")
-Head = namedtuple("Head", "pos shift t E area")         # what a header says, whether its piece is usable or not; shift: how far it has moved
+# A header, whether its piece is usable or not; shift: how far the piece has moved
+Head = namedtuple("Head", "pos shift t E area")
 
 
 def read_piece(data, pos, notes):
-    """§17.4; a fault, or the piece. The classes are those of §9."""
+    """§17.4: the piece at pos, or a Fault. The classes are those of §9."""
     check_version(data, pos)
     if pos + HEADER + LAYOUT > len(data):
         raise Fault("damaged", "a piece is cut short")
@@ -51,6 +52,9 @@ def read_piece(data, pos, notes):
     size, block = struct.unpack_from("<QI", layout, 56)
     if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
         raise Fault("invalid", "§17.4: the layout")
+    area = layout_area(pg, layout)
+    if area[0] + area_size(area, block) >= 1 << 62:
+        raise Fault("invalid", "§17.4: the area of the layout does not end below 2^62")
     before, generation, start = struct.unpack_from("<32sQQ", layout)
     if (generation == 1) != (before == ZERO32) or not generation or generation == 1 and start:
         raise Fault("invalid", "§17.4: the generation, or the start of the first")
@@ -77,7 +81,7 @@ def layout_block(layout):
 
 
 def walk(data, notes):
-    """§17.5: the pieces at their places, area by area; and whether all of the file is areas that have all their
+    """§17.5: the pieces at their places, area by area; and whether the file consists of areas that have all their
     pieces"""
     pieces, pos, complete = [], 0, True
     while pos < len(data):
@@ -107,7 +111,7 @@ def walk(data, notes):
 
 
 def scan(data, notes):
-    """§17.5, §9.1: every piece that is anywhere"""
+    """§17.5, §9.1: every piece, at any place"""
     pieces, pos = [], data.find(MAGIC_P)
     while pos >= 0:
         try:
@@ -160,7 +164,8 @@ def choose(found, root, notes):
     """§17.6"""
     counted = {E: x for E, x in found.items() if x.counts()}
     faults = notes.faults + [x.fault for x in found.values() if x.fault]
-    best = {}                                           # of several with one root: the greatest generation, then the first in the file
+    # best: for each root the encoding of the greatest generation, then the first in the file
+    best = {}
     for x in sorted(counted.values(), key=lambda x: (-x.generation, x.first.pos)):
         best.setdefault(x.root, x)
     if root is not None:
@@ -168,9 +173,9 @@ def choose(found, root, notes):
         if counted and not left:
             faults.append(Fault("wrong-root", "§17.6: no catalog has this root"))
     else:
-        # choice: what cannot be restored itself leads on from one that counts, but does not alone take away the one
-        # that can be; else a generation that was not written to its end would make the one before unreadable, and there
-        # would be nothing to report
+        # choice: a generation that cannot be restored leads on from one that counts, but does not alone take away one
+        # that can be restored. Otherwise a generation that was not written to its end would make the one before
+        # unreadable, and there would be nothing to report.
         named, todo = set(), list(counted.values())
         while todo:
             x = todo.pop()
@@ -204,22 +209,25 @@ class Reader:
             found = encodings(pieces)
         meant = choose(found, root, notes)
         self.data, self.catalog, self.generations = data, meant.catalog, [meant]
-        kept = [tuple(x) for x in meant.catalog.areas[:-1]]             # those before whose areas it has
+        kept = [tuple(x) for x in meant.catalog.areas[:-1]]             # areas of generations before
         x = meant
         while x.before in found and found[x.before].generation < x.generation:
             x = found[x.before]
             if layout_area(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
                 self.generations.append(x)
-        areas, copies = [tuple(x) for x in self.catalog.areas], {}      # of each piece of the areas of the catalog the headers that were found
+        # copies: for each piece of the catalog's areas, the headers that were found
+        areas, copies = [tuple(x) for x in self.catalog.areas], {}
         for head in sorted(notes.heads):
             if head.area in areas[:-1] or head.E == meant.first.E:
                 copies.setdefault((head.area, head.t), []).append(head)
-        # (place, how far it has moved), by place
+        # moves: (place of a piece, how far the piece has moved), by place
         self.moves = sorted((x[0].pos - x[0].shift, 0 if any(not y.shift for y in x) else x[0].shift) for x in copies.values())
         self.mine = [p for p in pieces if p.E == meant.first.E]
         self.newer = max((x.generation for x in found.values() if x.generation > self.catalog.generation and not x.root), default=None)
-        self.recovery, self.displaced = [], 0           # of each group its m·G shards, None for an erasure
-        self.idle = []                                  # of each group the sets whose recovery shards serve nothing (§17.7)
+        # recovery: the m·G shards of each group, None for an erasure
+        # idle: for each group, the sets whose recovery shards serve nothing (§17.7)
+        self.recovery, self.displaced = [], 0
+        self.idle = []
         named = {p for x in self.catalog.entries for p in places_of(self.catalog, x)}
         for group in self.catalog.groups:
             k, m, G, area, first, position, digest_at = group
@@ -229,7 +237,8 @@ class Reader:
             self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
 
     def find(self, area, b, wanted, is_idle):
-        """§17.5: the place, and where the nearest pieces before and behind it say that it has moved to"""
+        """§17.5: recovery shard b of an area, at its place, or moved as far as the nearest piece before or behind that
+        place"""
         place, block = area[0] + block_place(b, area, self.catalog.block), self.catalog.block
         shifts = [0] + [shift for at, shift in self.moves if at < place][-1:] + [shift for at, shift in self.moves if at > place][:1]
         for at in dict.fromkeys(place + x for x in shifts):
@@ -244,7 +253,7 @@ class Reader:
         return sum(shard is not None or s in idle for idle, s, shard in sets), len(sets)
 
     def whole(self):
-        """Tells whether the sidecar is as it was written (choice: what stands behind the last area is wrong, be it a
+        """Tells whether the sidecar is as it was written (choice: anything behind the last area is wrong, even a
         generation that is not meant)"""
         placed = {p.t for p in self.mine if not p.shift}
         intact, count = self.count()

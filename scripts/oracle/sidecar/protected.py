@@ -1,4 +1,4 @@
-"""Vectors: what is protected."""
+"""Vectors: trees to protect."""
 from fractions import Fraction
 
 from ..basics import BLAKE3, generate
@@ -38,7 +38,7 @@ HEXED = ("path", "target", "suffix")
 
 
 def items_of(tree):
-    """The items of a tree as a vector has it (paths, targets and suffixes as bytes, or in hex)"""
+    """The items of a tree in the form of a vector (paths, targets and suffixes as bytes, or in hex)"""
     out = []
     for x in tree:
         x = {name: bytes.fromhex(value) if name in HEXED and isinstance(value, str) else value for name, value in x.items()}

@@ -17,7 +17,7 @@ def piece_digest(data):
 
 
 def pieces_of(catalog, x, rows, content):
-    """{offset: bytes} of the pieces of what is not intact; what is behind the end is zeros"""
+    """{offset: bytes} of the pieces in positions of a file that are not intact; bytes behind its end are zeros"""
     piece, found = min(4096, catalog.block), {}
     for number, p in enumerate(places_of(catalog, x)):
         if rows[p] is None:
@@ -29,7 +29,7 @@ def pieces_of(catalog, x, rows, content):
 
 
 def repair_list(reader, base, mended, made=()):
-    """The text of the list before these entries are mended, and those made"""
+    """The text of the list before a repair that mends the entries `mended`, and makes the entries `made`"""
     catalog, contents = reader.catalog, {}
     for number, x in enumerate(catalog.entries):
         check_entry(catalog, base, x, contents, number)
@@ -45,7 +45,7 @@ def repair_list(reader, base, mended, made=()):
 
 
 def read_list(text, catalog):
-    """{entry: {offset: digits}} of the files that a list names; of a list of another root nothing"""
+    """{entry: {offset: digits}} of the files that a list names; nothing for a list of another root"""
     piece, files = min(4096, catalog.block), {}
     lines = text.split("\n")
     if lines[0] != "fec repair of " + catalog.root.hex():

@@ -13,9 +13,9 @@ from .protected import items_of
 
 
 def tree_cases():
-    """(name, protect case, sidecar file or None, damages, states, mendable). Damages are done in this order; at each
-    path the time of modification is put back afterwards, but by "edit", which makes it a second later, and what is made
-    anew has none. The numbers of recovery shards are what this reader finds."""
+    """(name, protect case, sidecar file or None, damages, states, mendable). Damages are done in this order. A damage
+    puts the time of modification of its path back afterwards; "edit" makes that time a second later, and a path that is
+    made anew has no time to put back. The numbers of recovery shards come from this reader."""
     def on(do, path, **more):
         return dict(do=do, path=path.hex(), **more)
 
@@ -77,7 +77,7 @@ def tree_cases():
 
 
 def damage(x, base, data):
-    """The sidecar afterwards"""
+    """Does a damage, and returns the sidecar after it"""
     do = x["do"]
     if do.startswith("sidecar-"):
         at, size = x.get("at", 0), x.get("len", 0)
@@ -139,7 +139,7 @@ def damage(x, base, data):
 
 
 def tree_vector(name, tree, data, damages):
-    """What a reader finds: states by path, recovery, displaced, mendable, exit"""
+    """The findings of a reader: states by path, recovery, displaced, mendable, exit"""
     with tempfile.TemporaryDirectory() as home:
         base = os.path.join(os.fsencode(home), b"base")
         os.mkdir(base)

@@ -13,7 +13,7 @@ from .trees import tree_cases, tree_vector
 
 
 def read_class(data, root):
-    """(class, catalog, text, what was found)"""
+    """(class, catalog, text, findings)"""
     try:
         reader = Reader(data, root)
     except Fault as fault:
@@ -80,7 +80,7 @@ def check(place):
             originals = Originals(catalog, contents)
             if None in originals.rows:
                 complain(v["name"] + ": an original does not have its digest")
-            # as many originals of each set are lost as can be mended
+            # Each set loses as many originals as can be mended.
             for k, m, spots, _ in sets_of(catalog, originals, [[None] * (g[1] * g[2]) for g in catalog.groups]):
                 for p in spots[:m] if len(spots) % 2 else spots[-m:]:
                     originals.rows[p] = None

@@ -14,7 +14,8 @@ from .parts import (
     write_entries,
 )
 
-Item = namedtuple("Item", "path kind content target mode seconds nanos")    # content: of a file; target: of a symbolic link, or the path that a hard link has
+# content: of a file; target: of a symbolic link, or the path that a hard link has
+Item = namedtuple("Item", "path kind content target mode seconds nanos")
 
 
 def pick_block(total):
@@ -52,8 +53,8 @@ def metadata_geometry(k, m, b):
 
 
 class Draft:
-    """What a sidecar will say. The hooks of `seal` and the lists here let the negative vectors be signed properly
-    although they break a rule."""
+    """A sidecar before it is written. The hooks of `seal` and the lists here give negative vectors right digests and
+    roots although the vectors break a rule."""
 
     def __init__(self, items, r, hint=b""):
         items = sorted(items)
@@ -61,7 +62,7 @@ class Draft:
         self.total = sum(len(x.content) for x in files)
         self.block = block = pick_block(self.total)
         whole = {x.path: len(x.content) // block if len(x.content) > block else 0 for x in files}
-        positions, packed, first = [], [], sum(whole.values())      # packed: of each position that was begun, its bytes
+        positions, packed, first = [], [], sum(whole.values())      # packed: the bytes of each packed position
         cursor, self.recs, self.attributes = 0, [], []
         numbers = {x.path: n for n, x in enumerate(items)}
         self.digests, self.anchors = [], []
@@ -95,7 +96,8 @@ class Draft:
         k, m, G = pick_code(len(positions), r)
         self.digests += [NOTHING] * (k * G - len(positions))
         positions += [bytes(block)] * (k * G - len(positions))
-        rows = [b"".join(positions[i * G:i * G + G]) for i in range(k)]         # §17.1: position i·G + s; all sets of the group at once
+        # §17.1: position i·G + s; all sets of the group at once
+        rows = [b"".join(positions[i * G:i * G + G]) for i in range(k)]
         self.recovery = [row[o:o + block] for row in evaluate(list(range(k)), rows, range(k, k + m)) for o in range(0, G * block, block)]
         self.digests += plain_digests(self.recovery)
         self.groups, self.areas, self.hint = [[k, m, G, 0, 0]], [], hint
@@ -103,7 +105,7 @@ class Draft:
         self.lie, self.pokes, self.left_over, self.behind, self.hint_size, self.cut = {}, [], b"", b"", None, 0
 
     def add(self, rec, size=0):
-        """One more entry, for the vectors."""
+        """Adds an entry, for the vectors."""
         self.recs.append(rec)
         self.attributes.append(self.attributes[0])
         self.total += size
@@ -138,16 +140,16 @@ def path_limit(entry_bytes):
 
 
 def check_paths(draft):
-    """§17.8: what a reader would refuse is not written"""
+    """§17.8: a writer does not write paths that a reader would refuse"""
     if sum(len(x.path) for x in draft.recs) > path_limit(len(write_entries(draft.recs))):
         raise Fault("refused", "§17.2: the bytes of all paths")
     return draft
 
 
 def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=()):
-    """§17.4, §17.5: (the bytes of an area, E, root). late changes the draft when its area is known; layout and piece
-    are hooks on what is written; geometry changes Pg (and L with it) before anything is built, lie what Pg says; drop:
-    pieces that are overwritten with zeros."""
+    """§17.4, §17.5: (the bytes of an area, E, root). Hooks: late changes the draft when its area is known, layout and
+    piece change bytes that are written. geometry: fields of Pg (and L with them) that are changed before anything is
+    built; lie: fields of Pg that differ from the group that is built; drop: pieces that are overwritten with zeros."""
     draft.areas.append([start, len(draft.recovery), 2, 64])
     size = len(draft.metadata()[0])
     pg = metadata_geometry(*(max(1, x) for x in draft.groups[-1][:2]), size) if draft.groups else metadata_geometry(1, 1, size)

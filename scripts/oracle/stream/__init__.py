@@ -1,4 +1,4 @@
-"""Live streams, sections 13 to 16 of docs/FORMAT.md: what other parts and the campaigns use of them."""
+"""Live streams, sections 13 to 16 of docs/FORMAT.md: the names that other parts and the campaigns use."""
 from .commands import main
 from .frames import deframe, frames, unstuff
 from .packets import REPAIR, SOURCE, Bad, Params, header, mark_packet, parse, source_packet

@@ -1,7 +1,9 @@
-"""The second implementation of live streams, written from docs/FORMAT.md sections 13 to 16 alone ("§" refers to it).
+"""The second implementation of live streams, written from sections 13 to 16 of docs/FORMAT.md alone ("§" refers to that
+file).
 
     oracle stream selftest
-    oracle stream encode [--key-file KEY] [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S] [--stream-id HEX] -o OUT FILE
+    oracle stream encode [--key-file KEY] [--profile NAME] [--window W] [--block D] [--packet P] [--rate R/S]
+                         [--stream-id HEX] -o OUT FILE
     oracle stream decode [--key-file KEY] -o OUT FILE        a framed byte stream; gaps are left out
     oracle stream verify FILE               recomputes every repair packet of a framed byte stream
     oracle stream golden DIR                writes the test vectors (the same bytes on each run)

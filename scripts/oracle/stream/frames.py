@@ -33,5 +33,5 @@ def frames(packets):
 
 
 def deframe(data):
-    """Packets between two delimiters; what was no frame is left out."""
+    """The packets between delimiters; bytes that are no frame are left out."""
     return [x for x in (unstuff(piece) for piece in data.split(DELIMITER)[:-1] if piece) if x is not None]

@@ -26,7 +26,7 @@ class Bad(Exception):
 
 
 def header(p, kind, number, body, **lie):
-    """36 bytes; `lie` sets fields to what they should not be, the checksum is right unless it is named."""
+    """A header of 36 bytes; `lie` sets fields to wrong values. The checksum is right unless `lie` names it."""
     f = dict(magic=MAGIC, version=1, type=kind, auth=0, profile=p.profile, id=p.id, number=number, W=p.W, P=p.P, D=p.D)
     f.update({{"nr": "number"}.get(k, k): v for k, v in lie.items() if k != "sum"})
     head = f["magic"] + struct.pack("<BBBBQQIHH", f["version"], f["type"], f["auth"], f["profile"], f["id"], f["number"], f["W"], f["P"], f["D"])
@@ -69,7 +69,7 @@ def open_symbol(p, seq, symbol):
 
 
 def parse(packet):
-    """(Params, type, number, what the body says): §13.1's rules in their order."""
+    """(Params, type, number, contents of the body), by the rules of §13.1 in their order."""
     if packet[:4] != MAGIC:
         raise Bad("magic", "magic")
     if len(packet) < 36:

@@ -10,7 +10,7 @@ Received = namedtuple("Received", "p payloads end dropped start is_whole")
 
 
 def start_of(p, kind, number, what):
-    """Where the stream is received from if this is its first packet, or None: §15 rule 3."""
+    """The number from which a stream is received if this packet is its first, or None: §15 rule 3."""
     if kind == SOURCE:
         return number if number >= p.D else 0
     if kind == REPAIR:
@@ -20,8 +20,8 @@ def start_of(p, kind, number, what):
 
 
 def receive(packets):
-    """Payloads by number, the end if it was told, the packets that were dropped, by kind, and whether the stream is
-    whole."""
+    """Receives packets. The result has the payloads by number, the end if a mark told it, the count of dropped packets
+    by kind, the start, and whether the stream is whole."""
     p, payloads, symbols, rows, end, dropped, start, conflicts, top = None, {}, {}, [], None, {}, None, 0, 0
 
     def drop(kind):

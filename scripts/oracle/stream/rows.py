@@ -70,7 +70,7 @@ def tap_columns(draws, number, F, m):
 
 
 def group(c, D):
-    """The group of four columns that c lies in, or none."""
+    """The four columns of the group of column c, or no columns."""
     o, s = c % D, D // 4
     return [c - o + o % s + i * s for i in range(4)] if o < 4 * s else []
 

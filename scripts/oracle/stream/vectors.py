@@ -68,7 +68,7 @@ def encode_vector(v):
 
 
 def packet_cases():
-    """One packet for each rule of §13: (name, rule, kind or None, packet)."""
+    """A packet for each rule of §13: (name, rule, kind or None, packet)."""
     p = Params(BOUNDED, 0x0123456789ABCDEF, 480, 32, 240)
     text = b"payload of a packet"
     symbol = bytes(range(38))
@@ -199,11 +199,11 @@ def file_cases():
     yield "foreign", "§15 rule 1: a packet of another stream", frames(sources[:50] + [other] + sources[50:] + end), want, 3
     changed = [source_packet(p._replace(D=100), 5, b"other parameters"), source_packet(p, 3, b"a conflict")]
     yield "conflict", "§15 rules 1 and 2", frames(sources[:50] + changed + sources[50:] + end), want, 3
-    # The payload holds frames of the same stream: they are no packets.
+    # Frames of the same stream that stand in a payload are no packets.
     inner = frames([source_packet(p, i, b"false") for i in range(5)])[:64]
     nested = [source_packet(p, i, inner) for i in range(20)]
     yield "nested", "§16: frames inside a payload", frames(nested + [mark_packet(p, 20, 1)]), [(i, inner) for i in range(20)], 0
-    # One long payload in many short ones: rows are cut, and one that was cut can still tell of the long one.
+    # A long payload among many short ones: rows are cut short, and still rebuild the long payload when it is lost.
     q = p._replace(id=0xEE)
     mixed = [x[:64 if i == 130 else i % 7] for i, x in enumerate(payloads_of(dict(packet=64, packets=700, seed=8)))]
     some, last = send(q, 1, 2, mixed)
@@ -217,7 +217,8 @@ def file_cases():
         rows = [repair_packet(q, Row(number, start, count, 0, row_symbol(q, number, start, count, 0, symbols))) for number in (0, 255, 1 << 32, (1 << 63) - 1, 123456789123)]
         some = [source_packet(q, start + i, x) for i, x in enumerate(block) if i not in (3, 50, 51, 199)]
         yield "far-%d" % profile, "§14: large numbers", frames(some + rows + [mark_packet(q, start + count, 1)]), [(start + i, x) for i, x in enumerate(block)], 3
-    # A window that is not full yet and has two tails, and a packet of it that the window's own rows lack one for.
+    # A window has two tails from before it was full. The tails rebuild packets that the window's own rows are too few
+    # for.
     q = p._replace(profile=BLOCKS, W=120, D=60, id=0xDD)
     block = payloads_of(dict(packet=64, packets=120, seed=6))
     symbols = {i: symbol_of(q, i, x) for i, x in enumerate(block)}
@@ -232,7 +233,7 @@ KEY = bytes(range(100, 132))
 
 
 def sealed_cases():
-    """Packets and what they are when sealed: (name, key, authentication, time, counter, packet)."""
+    """Packets to be sealed: (name, key, authentication, time, counter, packet)."""
     p = Params(BOUNDED, 0x0123456789ABCDEF, 480, 32, 240)
     packets = dict(source=source_packet(p, 7, b"payload of a packet"), empty=source_packet(p, 8, b""), mark=mark_packet(p, 9, 1),
                    repair=repair_packet(p, Row(3, 240, 100, 0, bytes(range(38)))), long=source_packet(p._replace(P=1350), 1, generate(1350, 3)))
@@ -250,7 +251,7 @@ def sealed_vector(case):
 
 
 def sealed_file_cases():
-    """Sealed streams, with what nobody without the key can do to them: as file_cases. The key is KEY."""
+    """Sealed streams, with attacks by somebody without the key, which is KEY. Cases are those of file_cases."""
     p = Params(BOUNDED, 0x5EA1ED, 60, 40, 15)
     payloads = payloads_of(dict(packet=40, packets=90, seed=9))
     packets, end = send(p, 1, 3, payloads)
@@ -263,7 +264,7 @@ def sealed_file_cases():
         yield "sealed-end-only" + n, "§13.3, §15 rule 3: nothing but an end", frames(sealed[-3:]), [], 3
         kept = [x for i, x in enumerate(sealed) if i % 8 != 3 or i > len(packets) - 9]
         yield "sealed-lost" + n, "§13.3: sealed, with losses", frames(kept), want, 0
-        # Everything that somebody without the key can make: nothing of it counts.
+        # No packet counts that somebody without the key can make.
         at = lambda x, i: x[:i] + bytes([x[i] ^ 1]) + x[i + 1:]
         forged = [at(sealed[20 + i], i) for i in range(60)] + [at(sealed[30], i) for i in range(60, len(sealed[30]))]
         forged += [mark_packet(p, 3, 1), source_packet(p, 5, b"unsealed"), source_packet(p, 95, b"unsealed"), packets[4], end[0]]

@@ -58,13 +58,13 @@ impl Layout {
         let is_first = layout.before == [0; 32];
         let is_possible = (layout.generation == 1) == is_first
             && layout.generation > 0
-            && layout.start < 1 << 62
             && (!is_first || layout.start == 0)
-            && layout.blocks < 1 << 50
             && layout.catalog_len <= metadata_len;
-        is_possible.then_some(layout).ok_or(FormatError::Catalog("a number of the layout is not possible"))
+        is_possible.then_some(layout).ok_or(NOT_POSSIBLE)
     }
 }
+
+const NOT_POSSIBLE: FormatError = FormatError::Catalog("a number of the layout is not possible");
 
 /// Fails when a block may not have this many bytes.
 pub(super) fn check_block(block: u32) -> Result<(), FormatError> {
@@ -112,6 +112,13 @@ impl Generation {
     pub fn new(geometry: GroupGeometry, layout: Layout, tree: &Digest) -> Generation {
         let root = geometry.root(tree, &HashKind::Blake3.digest(&layout.to_bytes()));
         Generation { geometry, root, layout }
+    }
+
+    /// The offset behind the area.
+    fn area_end(&self) -> u128 {
+        let Layout { start, blocks, block, .. } = self.layout;
+        let pieces = u128::from(self.pieces()) * u128::from(self.piece_len());
+        u128::from(start) + u128::from(blocks) * u128::from(block) + pieces
     }
 
     /// Tells whether X leads to E.
@@ -182,7 +189,11 @@ impl Piece {
         if shape.code.n() as u64 * u64::from(shape.sets) > u64::from(u32::MAX) {
             return Err(FormatError::NotCanonical("there are too many pieces"));
         }
-        Ok(Piece { set, index, of: Generation { geometry, root: array_at(head, 64), layout } })
+        let of = Generation { geometry, root: array_at(head, 64), layout };
+        if of.area_end() >= 1 << 62 {
+            return Err(NOT_POSSIBLE);
+        }
+        Ok(Piece { set, index, of })
     }
 
     /// The proof in the parsed bytes.

@@ -4,7 +4,7 @@
 //! processors that nobody has measured follow from the sizes of their caches.
 //!
 //! A `Tuning` holds sums, tiles, the prefetch distance, the kind of stores, and the walk of live streams over rows. The
-//! table answers by CPUID, or by what the caller knows: an ARM part number, or cache sizes (`fecfile::processor`). A
+//! table answers by CPUID, or by what the caller knows: an ARM part number, or cache sizes (`fec_base::processor`). A
 //! user can change each value by its name. Entries of Sapphire Rapids, Zen 3 and Zen 5 are measured.
 
 use std::fmt;
