@@ -1,8 +1,8 @@
 #!/bin/bash
 # The steps of .ci/run and .ci/nightly, and how they are run. It is sourced; called by itself, it runs one step.
 #
-# Two steps run side by side, but one at a time of those that compile: the other would wait for the lock of the target
-# folder. What a step prints is shown when it ends. The first failure ends all.
+# Two steps run side by side, but only one step that compiles at a time: another would wait for the lock of the target
+# folder. The output of a step is shown when the step ends. The first failure ends all steps.
 set -euo pipefail
 
 # shellcheck source=scripts/lib.sh
@@ -134,10 +134,12 @@ combinations() {
         cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" < /dev/null || return
     done <<'TABLE'
 fec-core |                                       | --lib
-fecfile  |                                       | --lib
-fecfile  | --features ring,stores                | --lib
+fec-keys |                                       | --lib
+fec-keys | --features ring                       | --lib
+fecfile  |                                       | --lib --test encodings
 fec-cli  | --no-default-features                 | --test cli --test seal --test seal_golden
 fec-core |                                       | --tests                                           | night
+fecfile  | --features ring                       | --lib                                             | night
 fec-cli  | --no-default-features                 | --test golden --test hostile --test sidecar       | night
 fec-cli  | --no-default-features --features ring | --test seal --test seal_golden                    | night
 TABLE
@@ -161,7 +163,7 @@ documents() { scripts/checks/docs.py --fec "$fec"; }
 
 cross_check() {
     local rounds=1
-    [ -z "$long" ] || rounds=6
+    [ -z "$long" ] || rounds=4
     FEC_SEED=$seed FEC_ROUNDS=$rounds scripts/checks/cross-check.sh "$fec"
 }
 
@@ -229,26 +231,26 @@ python_module() {
 # ---------------------------------------------------------------- only in .ci/nightly
 
 faults() {
-    may_be_missing python3 scripts/campaigns/faults.py --fec "$fec" --every 25 --seed "$seed"
-    may_be_missing python3 scripts/campaigns/encoding_faults.py --fec "$fec" --every 400 --seed "$seed"
+    may_be_missing python3 scripts/campaigns/faults.py --fec "$fec" --every 40 --seed "$seed"
+    may_be_missing python3 scripts/campaigns/encoding_faults.py --fec "$fec" --every 600 --seed "$seed"
 }
 
-hostile() { "$python" scripts/campaigns/hostile.py --fec "$fec" --random 3000 --structured 1000 --sealed 300 --seed "$seed"; }
-sidecars() { "$python" scripts/campaigns/sidecars.py --fec "$fec" --cases 2000 --seed "$seed" --jobs 1; }
-lists() { "$python" scripts/campaigns/lists.py --fec "$fec" --rounds 200 --seed "$seed"; }
-updates() { "$python" scripts/campaigns/updates.py --fec "$fec" --rounds 250 --seed "$seed"; }
+hostile() { "$python" scripts/campaigns/hostile.py --fec "$fec" --random 1200 --structured 500 --sealed 150 --seed "$seed"; }
+sidecars() { "$python" scripts/campaigns/sidecars.py --fec "$fec" --cases 1000 --seed "$seed" --jobs 1; }
+lists() { "$python" scripts/campaigns/lists.py --fec "$fec" --rounds 100 --seed "$seed"; }
+updates() { "$python" scripts/campaigns/updates.py --fec "$fec" --rounds 100 --seed "$seed"; }
 
 # The campaigns that are tests of crates, with more cases.
 mutations() {
     export FEC_SEED=$seed FEC_UNDER_TEST
     FEC_UNDER_TEST=$(realpath -e -- "$fec")
-    FEC_MUTATIONS=20000 cargo test --profile ci -p fec-cli --test campaign
-    FEC_MUTATIONS=5000 cargo test --profile ci -p fec-cli --test sidecar campaign
+    FEC_MUTATIONS=6000 cargo test --profile ci -p fec-cli --test campaign
+    FEC_MUTATIONS=1500 cargo test --profile ci -p fec-cli --test sidecar campaign
     FEC_EVERY_BIT=1 cargo test --profile ci -p fec-cli --test hostile detection
-    FEC_ATTACKS=5000 cargo test --profile ci -p fecfile --lib seal::attacks
+    FEC_ATTACKS=2000 cargo test --profile ci -p fecfile --lib seal::attacks
 }
 
-fuzzing() { may_be_missing scripts/checks/fuzz.sh --seconds 20 --seed "$seed"; }
+fuzzing() { may_be_missing scripts/checks/fuzz.sh --seconds 12 --seed "$seed"; }
 interpreted() { may_be_missing scripts/checks/miri.sh --install; }
 packages_of_others() { may_be_missing scripts/checks/deny.sh --install; }
 
@@ -320,8 +322,8 @@ is_ready() {
 start_step() {
     printf '.... %s begins (%d s)\n' "$1" $SECONDS
     started[$1]=$SECONDS
-    # A session of its own, so that all of it can be ended. (What is started in the background leads no group: setsid
-    # need not fork.)
+    # Each step has a session of its own, so that all its processes can be ended. (A process in the background leads no
+    # group, so setsid need not fork.)
     scratch=$scratch long=$long seed=$seed setsid bash "$root/.ci/steps.sh" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
     running[$1]=$!
     unset "waiting[$1]"
@@ -389,7 +391,7 @@ run_steps() {
     echo "steps: ${#started[@]} passed, 0 failed"
 }
 
-# One step, in a process of its own.
+# The script itself runs a step, in a process of its own.
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
     [ $# = 1 ] && declare -F "$1" > /dev/null || { echo "usage: .ci/run STEP, or .ci/nightly STEP" >&2; exit 2; }
     : "${scratch:?}"

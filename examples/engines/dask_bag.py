@@ -16,7 +16,7 @@ ATTEMPTS = 3
 
 
 def encode(path, out):
-    """What fec says of one file, as a value that any engine can hand back."""
+    """Encodes a file, and returns the report of fec as a value that any engine can hand back."""
     command = [os.environ.get("FEC", "fec"), "encode", "--files-from", "-", "-0", "-o", f"{out}/{{/}}.fec", "--keep", "--json",
                "-q", "-j", "1"]
     for _ in range(ATTEMPTS):

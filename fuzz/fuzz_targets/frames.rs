@@ -4,10 +4,10 @@
 
 use fec_core::window::{Profile, Ratio};
 use fec_fuzz::edit;
+use fec_live::output::Output;
+use fec_live::receive::{PacketSource, ReceiveOptions, receive};
+use fec_live::send::{PacketDestination, SendOptions, send};
 use fecfile::error::Place;
-use fecfile::live::output::Output;
-use fecfile::live::receive::{PacketSource, ReceiveOptions, receive};
-use fecfile::live::send::{PacketDestination, SendOptions, send};
 use fecfile::{Context, Settings};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -79,7 +79,7 @@ fn received(stream: Vec<u8>) -> Option<Vec<u8>> {
         PacketSource::Bytes { place: Place::Output, head: Vec::new(), input: Box::new(Cursor::new(stream)) };
     let output = Output::stream(Place::Output, &mut out);
     let result =
-        receive(source, output, &ReceiveOptions::default(), &mut fecfile::context::Silent, &context());
+        receive(source, output, &ReceiveOptions::default(), &mut fec_base::context::Silent, &context());
     if let Err(error) = &result {
         assert!(!error.to_string().is_empty());
     }

@@ -2,8 +2,8 @@
 //! the same.
 #![no_main]
 
-use fecfile::age::{Recipient, identities_of, recipients_of};
-use fecfile::sign::{Signature, Signer, StoredKey};
+use fec_keys::age::{Recipient, identities_of, recipients_of};
+use fec_keys::sign::{Signature, Signer, StoredKey};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Lists of roots: a list that was read and written is read as the same again.
 #![no_main]
 
-use fecfile::roots::{parse, parse_line, parse_root, put_line};
+use fec_base::roots::{parse, parse_line, parse_root, put_line};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use fec_core::format::seal::{Seal, padded, plain_len, sealed_len, unpadded};
-use fecfile::age::{self, Identity, KeyKind, Keys, Recipient};
+use fec_keys::age::{self, Identity, KeyKind, Keys, Recipient};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

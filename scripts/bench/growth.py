@@ -170,7 +170,7 @@ class Growth:
         cases = ["%d KiB" % (4 ** i) for i in range(1, 8)]
 
         def measure(case):
-            # So many shards of a set hold payload, all of them full.
+            # The bytes of a set fill its 33 shards of payload exactly.
             return self.three_commands(path, "-k", "33", "-m", "67", "--set-size", str(33 * int(case.split()[0]) << 10), "--max-memory=8G", "-j1")
 
         self.table("1 GiB to 33 + 67 shard files, -j 1", "shard", cases, ("encode", "verify", "decode"), measure)

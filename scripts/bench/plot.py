@@ -50,7 +50,7 @@ def phases(axes, tables):
 
 
 def sweep(axes, table, x, y, label):
-    """One line for each value of the other keys."""
+    """Draws a line for each value of the other keys."""
     keys = [c["name"] for c in table["columns"] if c["key"] and c["name"] != x]
     lines = {}
     for row in table["rows"]:

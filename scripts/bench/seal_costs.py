@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What sealing costs: whole `fec encode` of a file of random bytes, sealed for one X25519 recipient, against the same
+"""Measures the cost of sealing: a whole `fec encode` of random bytes, sealed for one X25519 recipient, against the same
 in the clear.
 
-    seal_costs.py --fec BIN [--folder /dev/shm] [--size MIB] [--pairs N] [--cipher NAME] [--threads N] [--container] [K+M ...]
+    seal_costs.py --fec BIN [--folder /dev/shm] [--size MIB] [--pairs N] [--cipher NAME] [--threads N] [--container]
+                  [K+M ...]
 
-The two take turns, and which of them begins is drawn for each pair; what they write is removed in between. Prints a
-table: medians of wall and processor time, and ratios of the medians with their quartiles by pairs. Python 3.9, nothing
-else.
+The two commands take turns, the first of each pair is drawn, and their outputs are removed in between. The script
+prints a table: medians of wall and processor time, and ratios of the medians with their quartiles by pairs. It needs
+Python 3.9, nothing else.
 """
 import argparse
 import os

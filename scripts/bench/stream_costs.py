@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What live streams cost: bytes sent for slow inputs, and processor time of sealing.
+"""Measures the costs of live streams: bytes sent for slow inputs, and processor time of sealing.
 
-    stream_costs.py --fec BIN slow [SECONDS]              inputs that come a little at a time, through a pipe
-    stream_costs.py --fec BIN sealed [ROUNDS [MBPS]]      over loopback, in the clear and sealed, in random order: medians
+    stream_costs.py --fec BIN slow [SECONDS]           inputs that come a little at a time, through a pipe
+    stream_costs.py --fec BIN sealed [ROUNDS [MBPS]]   over loopback, in the clear and sealed, in random order: medians
 
-Prints tables. Python 3.9, nothing else.
+The script prints tables. It needs Python 3.9, nothing else.
 """
 import argparse
 import json

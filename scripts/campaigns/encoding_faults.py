@@ -7,26 +7,30 @@ strace.
 
 The machinery is that of faults.py, which does the same for sidecars. A clean run under strace tells the calls that
 open, read, write, sync, rename, map, lock, close, cut and start threads, from when the loader and Rust's runtime are
-done. Each of them, in each way that suits it (FAULTS), fails once or from then on (ENOSPC+), or is where the process is
-killed, or where all calls that write fail from then on (dead), or does nothing and lies about it (retval=0, retval=1).
-NAME is a scenario (encode-shards), or encode, decode, verify or repair for all of one command.
+done. Each run then has a fault at one of these calls. FAULTS lists the faults that suit a call: the call fails once or
+from then on (ENOSPC+); the process is killed there; all calls that write fail from there on (dead); or the call does
+nothing and lies about it (retval=0, retval=1). NAME is a scenario (encode-shards), or encode, decode, verify or repair
+for all scenarios of one command.
 
-What has to hold: inputs are unchanged; an output is the old or the new one, whole, or is not there; with the exit code
-of the clean run everything is what the clean run made, byte for byte; otherwise it is 4, or 3 where it could not read
-enough, or of verify 1, with one line on stderr; no signal, panic or abort, and nothing takes more than ten seconds;
-nothing temporary is left, but by a process that was killed, or could not remove it; the same command then succeeds, and
-removes that. Exit code 1 if anything did not hold; 2 if strace cannot be used. A whole run takes hours; with --every
-400 half a minute.
+These things must hold:
+- inputs are unchanged, and an output is the old or the new one, whole, or is not there;
+- after the exit code of the clean run, everything is what the clean run made, byte for byte;
+- any other exit code is 4, or 3 where fec could not read enough, or 1 of verify, with one line on stderr;
+- there is no signal, panic or abort, and nothing takes more than ten seconds;
+- nothing temporary is left, except by a process that was killed or could not remove a file; the same command then
+  succeeds, and removes the rest.
+Exit code 1 if anything did not hold; 2 if strace cannot be used. A whole run takes hours; with --every 400 half a
+minute.
 
-strace counts the calls of each thread, and a fault hits all threads that come so far: those first calls of a thread
-which coincide with the loader's are left out. What no program can notice is left out too: an end of file in a pipe that
-is none (retval=0 of reads of standard input); one byte that was not written, or not read from the only copy, though the
-system says so (retval=1 of writes, when encoding, and of the temporary file of what goes to a pipe); and data that is
-lost although fsync says that it is safe.
+strace counts the calls of each thread, so a fault at the n-th call hits the n-th call of every thread. Numbers that
+calls of the loader have too are left out. Faults that no program can notice are left out as well: a false end of file
+in a pipe (retval=0 of reads of standard input); one byte that is not written, or not read from the only copy, though
+the system says that it is (retval=1 of writes, of reads when encoding, and of reads of the temporary file of an output
+to a pipe); and data that is lost although fsync says that it is safe.
 
---power holds clean runs against losses of power instead, by a model (class Disk): after each call, of what was not synced, any part may
-be on the disk and any other not. Each output must be the old or the new one, whole, in every case, and the new one in
-the end.
+--power tests clean runs against losses of power instead, by a model (class Disk): after each call, any part of the data
+that is not synced may be on the disk, and any other part may be missing. Each output must be the old or the new one,
+whole, in every case, and the new one in the end.
 """
 import collections
 import os
@@ -55,7 +59,7 @@ FAULTS = {
     "unlink unlinkat rmdir chmod fchmod fchmodat": "EIO EIO+ kill dead",
     "close": "EIO EINTR ENOSPC kill",
     "mmap mprotect mremap": "ENOMEM ENOMEM+ kill",
-    # The kernel never gives an error here, but the old end, which is below what was asked for.
+    # brk never gives an error: the kernel returns the old end, which is below the end that was asked for.
     "brk": "retval=0 retval=0+ kill",
     "munmap madvise": "ENOMEM",
     "clone clone3": "EAGAIN EAGAIN+ ENOMEM kill",
@@ -64,13 +68,12 @@ FAULTS_OF = {call: named.split() for calls, named in FAULTS.items() for call in 
 READ = re.compile("read|pread|open|getdents|stat|lseek|mmap|fcntl")
 
 # outputs: names of what is made. by_file: the files of a folder are made anew one by one. feed: what comes through a
-# pipe. out: what the clean run prints. key: that of whoever signs, if bytes differ from run to run
+# pipe. out: what the clean run prints. key: the signer's public key, if signatures make bytes differ from run to run
 Case = collections.namedtuple("Case", "name op args state end code made points outputs by_file feed out key")
 
 
 def points_of(log):
-    """The calls that can be hit, behind those of the loader and of Rust's runtime, which makes a stack for signals at
-    last."""
+    """The calls that can be hit: those after the loader and Rust's runtime, which makes a stack for signals last."""
     counts, rests, early, is_ours = collections.Counter(), {}, set(), False
     for thread, call, rest in re.findall(r"^(\d+) +(\w+)\((.*)", log, re.M):
         if not is_ours:
@@ -87,7 +90,7 @@ def points_of(log):
 
 
 def bare(state, name=None, key=lambda path: path):
-    """What counts of a state, or of one output in it: kinds, bytes and permissions."""
+    """The things that are compared of a state, or of one output in it: kinds, bytes and permissions."""
     return {key(path): (x.kind, x.data, x.mode) for path, x in state.items() if name in (None, path, path.split("/")[0])}
 
 
@@ -104,7 +107,7 @@ class Campaign(faults.Campaign):
         return run([*before, *self.fec(*case.args, *more)], home, before and home + ".log", case.feed, LIMIT)
 
     def case(self, name, state, outputs, *arguments, feed=None, code=0, by_file=False, key=None):
-        """Runs it without a fault, twice: the same must come of it."""
+        """Runs a command twice without a fault. Both runs must make the same."""
         case = Case(name, name.split("-")[0], arguments, state, None, code, (), [], outputs, by_file, feed, None, key)
         runs = []
         for before in self.strace(self.home, self.calls), ():
@@ -207,7 +210,7 @@ class Campaign(faults.Campaign):
         yield "repair-container", lambda name: self.case(name, damaged(container(five), 0), ["c.fec"], "repair", "c.fec")
 
     def faults(self, case, point):
-        # Of a pipe other pieces are read each time, so that any read may be of it.
+        # A pipe gives other pieces in each run, so any read may be a read of the pipe.
         named, is_pipe = FAULTS_OF[point.call], case.feed is not None and point.call == "read"
         if is_pipe or case.op == "encode" or "(deleted)" in point.rest:
             named = [x for x in named if x != "retval=1"]
@@ -235,7 +238,7 @@ class Campaign(faults.Campaign):
         return sizes[0] == sizes[1] and not run(self.fec("verify", "--signer", case.key, *detached, target), home).code
 
     def changes(self, case, home, got):
-        """(what is neither old nor new, what is not new) of the outputs, and what else is not as it was."""
+        """Three lists: outputs that are neither old nor new, outputs that are not new, and other paths that changed."""
         torn, old = [], []
         outside = [{k: v for k, v in x.items() if k.split("/")[0] not in case.outputs and not is_left(k)} for x in (got, case.state)]
         inputs = ["input: " + x for x in faults.differences(*outside, ())]
@@ -261,11 +264,11 @@ class Campaign(faults.Campaign):
         left = [key for key in got if is_left(key)]
         is_killed = done.code == -signal.SIGKILL
         is_lame = fault.endswith("+") or fault == "dead" or point.call in faults.UNDO
-        # What verify found stands in its report. Where standard error fails, nothing can be said.
+        # A report of verify takes the place of a message. Where standard error fails, fec can write no message.
         is_told = not re.search(r"(^|\| )2<", point.rest) and fault != "dead" and not (point.call == "write" and fault.endswith("+"))
         is_told &= case.op != "verify" or not done.out
         if not is_killed:
-            # Refused: what is read as an empty file is no shard file, and not replaced.
+            # 2: an old shard file that seems to be empty is none, so encode refuses to replace it.
             may = [case.code, 4] + [2] * (case.op == "encode" and fault.startswith("retval")) + [3] * (case.op != "encode" and bool(READ.match(point.call))) + [1] * (case.op == "verify")
             if done.code not in may or case.op == "verify" and case.code == 1 and done.code == 0:
                 wrong.append("exit code %s: %s" % (done.code, done.err.strip()[-300:]))
@@ -281,7 +284,7 @@ class Campaign(faults.Campaign):
                 wrong += ["%s is left behind" % re.sub(r"\d+", "N", key) for key in left]
         if re.search(r"panicked|RUST_BACKTRACE|core dumped|SIGSEGV|SIGABRT", done.err):
             wrong.append("it panics: " + done.err.strip()[-300:])
-        # The same again. What was made already has to be replaced.
+        # The same command runs again, with -f where an output of the first run is in its way.
         is_there = case.op in ("encode", "decode") and any(x in got and x not in case.state for x in case.outputs)
         may_replace = is_there and not {"-f", "--keep"} & {*case.args}
         notes += ["exit code 4, and the output is there"] * (is_there and done.code == 4)
@@ -291,8 +294,8 @@ class Campaign(faults.Campaign):
             wrong.append("again: exit code %s: %s" % (again.code, again.err.strip()[-300:]))
         torn, old, inputs = self.changes(case, home, after)
         wrong += ["again: " + x for x in torn + inputs] + ["again: %s is not new" % x for x in old]
-        # What was made while the machine's own number could not be read counts as another machine's, and goes away
-        # after a day.
+        # A temporary file that was made while the machine's own number could not be read counts as another machine's.
+        # Such a file goes away after a day.
         is_unnamed = not is_killed and bool(READ.match(point.call))
         wrong += ["again: %s is left behind" % re.sub(r"\d+", "N", key) for key in after if is_left(key) and not (is_unnamed and key in left)]
         self.by_call[point.call].update({"faults": 1, "held": not wrong, "not held": bool(wrong)})
@@ -307,8 +310,8 @@ class Campaign(faults.Campaign):
     # ------------------------------------------------------------ losses of power
 
     def power(self):
-        """Holds each scenario that makes outputs against the model; and, so that the model is one, one that does not
-        sync."""
+        """Tests each scenario that makes outputs against the model. The model itself is tested with --no-sync: each
+        scenario must then be wrong."""
         calls, bad = [*faults.WRITERS, *faults.OPENERS, *STREAMS, "creat"], 0
 
         def held(case, more=()):
@@ -335,19 +338,20 @@ class Campaign(faults.Campaign):
 
 
 class Thing:
-    """A file or folder, as the program sees it, and what of it may be on the disk."""
+    """A file or folder as the program sees it, and the states of it that may be on the disk."""
 
     def __init__(self, is_folder, is_old):
         self.is_folder, self.is_old, self.is_touched = is_folder, is_old, False
         self.changes, self.flying, self.is_dirty = 0, 0, False
-        self.names, self.maybe = {}, {}             # what a name stands for: now; and all that it may stand for on the disk
+        # names: what each name stands for now; maybe: all that it may stand for on the disk
+        self.names, self.maybe = {}, {}
 
     def touch(self):
         self.changes, self.is_touched, self.is_dirty = self.changes + 1, True, True
 
     def bind(self, name, thing):
-        """A name stands for something else from now on, or for nothing; on the disk perhaps, until this folder is
-        synced."""
+        """A name stands for another thing, or for nothing, from now on. On the disk it may stand for either until this
+        folder is synced."""
         self.maybe.setdefault(name, [self.names.get(name)]).append(thing)
         self.names[name] = thing
         self.touch()
@@ -360,15 +364,16 @@ class Thing:
         return not self.is_touched and all(x.is_untouched() for x in self.names.values())
 
     def is_settled(self):
-        """Tells whether all of it is on the disk, as it is now."""
+        """Tells whether this thing, and all in it, is on the disk as it is now."""
         inside = [(self.names.get(name), may) for name, may in self.maybe.items()]
         return not self.is_dirty and all(may == [now] and (now is None or now.is_settled()) for now, may in inside)
 
 
 class Disk:
-    """What a disk may hold when power is lost, from the calls of a run: of what was not synced, anything. A new name
-    may be there before or without what it names, and what it named before may be gone. A folder's sync puts the names
-    in it on the disk, a file's sync its bytes, as they were when it began."""
+    """The things that a disk may hold when power is lost, from the calls of a run: anything that was not synced may be
+    there or not. A new name may be there before or without the thing that it names, and the thing that it named before
+    may be gone. A folder's sync puts the names in it on the disk, a file's sync puts its bytes there, as they were when
+    the sync began."""
 
     def __init__(self, case, home):
         self.case, self.home, self.root = case, os.path.realpath(home), Thing(True, True)
@@ -417,7 +422,7 @@ class Disk:
                 self.wrong.append("in the end %s is not synced" % name)
 
     def begin(self, call, rest):
-        """What writes may be on the disk from its begin on; a sync counts for what was written before."""
+        """Bytes of a write may be on the disk from the start of the call on; a sync covers only earlier writes."""
         opened = re.findall(r"\d+<(/[^>]*)>", rest)
         if call in faults.WRITERS + STREAMS and re.match("write|pwrite|ftruncate|fallocate|copy_file|sendfile", call) and opened:
             thing = self.thing(self.local(opened[call == "copy_file_range"]))
@@ -441,7 +446,7 @@ class Disk:
             self.check(call, rest)
 
     def names(self, call, rest):
-        """What a call that is done has changed of names; nothing if it is another one."""
+        """Applies the changes of names by a call that is done, and tells whether the call changed anything."""
         if not re.match("open|creat|mkdir|rename|link|unlink|rmdir", call):
             return False
         paths = [self.local(name, folder) for folder, name in re.findall(r'(?:\w+<([^>"]*)>, )?"([^"]*)"', rest)]

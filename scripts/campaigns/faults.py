@@ -2,20 +2,24 @@
 """Faults at every system call of `fec protect`, `repair` and `protect --update` that writes, and errors of reads, made
 by strace.
 
-    faults.py --fec BIN [--only NAME,...] [--every N] [--seed S] [--jobs J] [--threads N] [--dir DIR] [--keep] [--point CALL:N:FAULT]
+    faults.py --fec BIN [--only NAME,...] [--every N] [--seed S] [--jobs J] [--threads N] [--dir DIR] [--keep]
+              [--point CALL:N:FAULT]
 
-A clean run under strace tells the calls. Then each of them, in a tree of its own, is where the command is killed (kill)
-or interrupted (int), or fails once with ENOSPC or EIO, or from then on (ENOSPC+, EIO+), or where all calls that write
-fail from then on (dead); each read or open fails; and each file cannot be read at all (unreadable). NAME is protect,
-verify, repair or update, or one of their scenarios: protect-force, repair-resumed, repair-revert, repair-anew,
-update-anew.
+A clean run under strace tells the calls. Then each fault happens at each call that writes, in a tree of its own: the
+command is killed (kill) or interrupted (int) there; the call fails once with ENOSPC or EIO, or from then on (ENOSPC+,
+EIO+); all calls that write fail from there on (dead). Each read or open fails too, and each file in turn cannot be read
+at all (unreadable). NAME is protect, verify, repair or update, or one of their scenarios: protect-force,
+repair-resumed, repair-revert, repair-anew, update-anew.
 
-What has to hold: protected files are never changed by protect and update, and by repair only towards what they were; a
-sidecar that was there is still usable, a new one is whole or not there; the same command then ends without a fault as
-the clean run did (bytes, times, modes, links, sidecar, exit code), and nothing is left behind; a run that failed says
-so in one line and with exit code 4 (or 3, if it could not read enough), a run with the exit code of the clean one did
-what the clean one does; nothing takes more than a minute. Exit code 1 if anything did not hold; 2 if strace cannot be
-used. With --every 20 it takes about half a minute.
+These things must hold:
+- protect and update never change a protected file, and repair changes it only towards what it was;
+- a sidecar that was there is still usable, and a new one is whole or not there;
+- the same command then ends without a fault as the clean run did (bytes, times, modes, links, sidecar, exit code), and
+  nothing is left behind;
+- a run that failed says so in one line and with exit code 4 (or 3, if it could not read enough);
+- a run with the exit code of the clean one did what the clean one does;
+- nothing takes more than a minute.
+Exit code 1 if anything did not hold; 2 if strace cannot be used. With --every 20 it takes about half a minute.
 """
 import argparse
 import collections
@@ -42,9 +46,10 @@ WRITERS = ("write pwrite64 pwritev pwritev2 fsync fdatasync syncfs sync_file_ran
            "linkat symlink symlinkat mkdir mkdirat unlink unlinkat rmdir utimensat fchmod fchmodat chmod copy_file_range sendfile flock").split()
 READERS = "read pread64 preadv getdents64 readlinkat".split()
 OPENERS = "open openat openat2".split()             # writers if they create, else readers
-UNDO = ("unlink", "unlinkat", "rmdir", "ftruncate")  # what tidies up: if these fail, something may be left until the next run
+# Calls that tidy up: if one fails, something may be left until the next run.
+UNDO = ("unlink", "unlinkat", "rmdir", "ftruncate")
 
-# What stands at a path. first: the first path of the same file
+# The thing at a path. first: the first path of the same file
 Node = collections.namedtuple("Node", "kind data mode when first")
 Run = collections.namedtuple("Run", "code out err log")
 # rest: what follows the call's name, in each thread that makes such a call for the nth time
@@ -93,7 +98,7 @@ def restore(folder, state):
         else:
             with open(path, "wb") as f:
                 f.write(node.data)
-    # The list of a repair first: what that has begun was changed later, by the clock of the system.
+    # The list of a repair comes first: files that the repair has begun were changed later, by the clock of the system.
     for key, node in sorted(state.items(), key=lambda x: (x[0] == JOURNAL, x[0]), reverse=True):
         path = os.path.join(folder, key)
         if node.kind != "link":
@@ -109,7 +114,7 @@ def is_left(key):
 
 
 def differences(got, want, made):
-    """What is not as it should be; the times of folders count only in `made`."""
+    """The paths that are not as they should be, in words; the times of folders count only in `made`."""
     found = []
     for key in sorted(set(got) | set(want)):
         a, b = got.get(key), want.get(key)
@@ -123,7 +128,7 @@ def differences(got, want, made):
 
 
 def towards(got, before, end):
-    """What a repair that did not end has done besides mending."""
+    """The changes by a repair that did not end which are no step towards the mended state, in words."""
     found, is_begun = [], JOURNAL in got
     for key in (x for x in sorted(set(got) | set(before) | set(end)) if not is_left(x)):
         a, b, e = got.get(key), before.get(key), end.get(key)
@@ -211,7 +216,7 @@ class Edit:
 # ---------------------------------------------------------------- commands
 
 def pour(pipe, feed):
-    """Writes all of it, if it is read, and closes the pipe."""
+    """Writes all of `feed`, as far as somebody reads it, and closes the pipe."""
     try:
         with pipe:
             pipe.write(feed)
@@ -220,12 +225,12 @@ def pour(pipe, feed):
 
 
 def run(command, folder, log=None, feed=None, limit=LIMIT):
-    """Runs it to its end, with `feed` in a pipe as its input. What it printed, as text: each byte that is not UTF-8 is
-    a surrogate."""
+    """Runs a command to its end, with `feed` in a pipe as its input. In the text of its output each byte that is not
+    UTF-8 is a surrogate."""
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True)
     if feed is not None:
-        # As other programs write: as much at a time as the pipe takes.
+        # The thread writes as other programs do: as much at a time as the pipe takes.
         pipe, child.stdin = child.stdin, None
         threading.Thread(target=pour, args=(pipe, feed), daemon=True).start()
     try:
@@ -240,7 +245,7 @@ def run(command, folder, log=None, feed=None, limit=LIMIT):
 
 
 def points_of(log, folder):
-    """The calls of a run that have to do with a folder, or with its output; counted as strace does, by thread."""
+    """The calls of a run on a folder or on the run's output, counted as strace does, by thread."""
     counts, points, elsewhere = collections.Counter(), {}, set()
     for thread, call, rest in re.findall(r"^(\d+) +(\w+)\((.*)", log, re.M):
         counts[thread, call] += 1
@@ -248,7 +253,8 @@ def points_of(log, folder):
             reads = call in READERS or call in OPENERS and "O_CREAT" not in rest
             points[call, counts[thread, call]] = Point(call, counts[thread, call], reads)
         else:
-            elsewhere.add((call, counts[thread, call]))  # so another thread would be hit, while its libraries are loaded
+            # A fault of this number would also hit another thread, while its libraries are loaded.
+            elsewhere.add((call, counts[thread, call]))
     return [point for key, point in points.items() if key not in elsewhere]
 
 
@@ -269,7 +275,8 @@ def injected(point, fault, points, home):
     if fault in ("kill", "int"):
         what = "signal=%s" % fault.upper()
     elif fault == "dead":
-        # From this call on: as far as the others had come in the clean run. Messages still go out.
+        # All kinds of calls that write fail, each from the number on that it had reached at this point of the clean
+        # run. Messages still go out.
         later = [x for x in points[points.index(point):] if not x.reads and x.call in WRITERS and x.call != "write"]
         what, calls = "error=EIO", {**{x.call: x.nth for x in reversed(later)}, point.call: point.nth}.items()
     more = "+" if fault.endswith("+") or fault == "dead" else ""
@@ -312,7 +319,7 @@ class Campaign:
         return snap(self.home)
 
     def scenario(self, name, state, end, *arguments):
-        """Runs it without a fault. `end`: what that should come to, as far as known."""
+        """Runs a command without a fault. `end`: the state that should come of it, if it is known."""
         home, made = self.home, {key for key, node in (end or {}).items() if node.kind == "folder" and key not in state}
         restore(home, state)
         done = run(self.strace(home, self.calls) + self.fec(*arguments), home, home + ".log")
@@ -346,7 +353,7 @@ class Campaign:
         if is_asked("repair"):
             yield plain
         if is_asked("repair-resumed"):
-            # What is left of one that is killed on the way, between the first and last bytes that it writes to files.
+            # A repair is killed on the way, between the first and the last bytes that it writes to files.
             writes = [x for x in plain.points if x.call == "pwrite64"]
             restore(self.home, plain.state)
             where = injected(writes[len(writes) * 2 // 5], "kill", plain.points, self.home)
@@ -394,7 +401,7 @@ class Campaign:
             self.homes.put(home)
 
     def judge(self, case, point, fault, done, home):
-        """What is wrong after a fault, and after the same command again; and what is only told."""
+        """The problems after a fault, and after the same command again; and notes, which are no problems."""
         got, wrong, notes = snap(home), [], []
         before, end = case.state.get(SIDECAR), case.end.get(SIDECAR)
         sidecar, left = got.get(SIDECAR), [key for key in got if is_left(key) and key not in case.state]
@@ -417,11 +424,11 @@ class Campaign:
         if not is_killed:
             may = [case.code, 4] + [130] * (fault == "int") + [3] * (fault in ("EIO+", "unreadable") and case.op != "protect")
             may += [1] * ("left out" in done.err)
-            may += [1] * (point.reads and case.op == "update")  # refused: what it could not read looks damaged
+            may += [1] * (point.reads and case.op == "update")  # refused: a file that cannot be read looks damaged
             if done.code not in may:
                 wrong.append("exit code %s: %s" % (done.code, done.err.strip()[-200:]))
             elif done.code == case.code:
-                # What the place does not take, as it says, is named.
+                # A message names each path of which the place, as it says, cannot take something.
                 out = re.findall(r"left out (?:the \w+ of )?(\S+): the place", done.err)
                 more = [x for x in differences(got, case.end, case.made) if not (is_lame and x.endswith("left behind")) and x.split(" ")[0] not in out]
                 wrong += ["exit code %d, but %s" % (done.code, x) for x in more]
@@ -432,7 +439,7 @@ class Campaign:
                 wrong += ["%s is left behind" % re.sub(r"\d+", "N", key) for key in left if key != JOURNAL or case.op != "repair"]
         if re.search(r"panicked|RUST_BACKTRACE|core dumped", done.err):
             wrong.append("it panics: " + done.err.strip()[-200:])
-        # The same again; a protect that had ended, but for its output, needs -f.
+        # The same command runs again; a protect that had ended, except for its output, needs -f.
         is_there = case.name == "protect" and sidecar is not None
         notes += ["exit code 4, and the sidecar is there"] * (is_there and done.code == 4)
         again = self.perform(case, home, more=["-f"] * is_there)

@@ -3,9 +3,9 @@ RIST (rist-tools).
 
     streams_field.py --fec BIN --rivals [--only NAME,...]
 
-What is not installed is left out. The others read and write datagrams, fec pipes; lines are numbered and timed as in
-all scenarios, and films are decoded by ffmpeg. Nothing is required of anybody but that lines that come out are lines
-that went in.
+Tools that are not installed are left out. The other tools read and write datagrams, fec reads and writes pipes; lines
+are numbered and timed as in all scenarios, and films are decoded by ffmpeg. The only requirement of any tool is that
+lines that come out are lines that went in.
 """
 import os
 import shutil
@@ -69,7 +69,7 @@ def measure(field, tool, way, is_film):
 
 
 def with_datagrams(field, tool, is_film, how):
-    """Receiver and sender of a tool of which datagrams go in and out; without a tool the network carries them."""
+    """Receiver and sender of a tool that takes and gives datagrams; without a tool the bare network carries them."""
     with field.lab.inside("b"):
         out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     out.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)

@@ -1,9 +1,9 @@
-"""One run of a live stream in a laboratory: senders that are fed with lines, receivers whose output is looked at, and
+"""A run of a live stream in a laboratory: senders that are fed with lines, receivers whose output is looked at, and
 what must hold.
 
-It is for streams_field.py. A line is as long as a packet's payload, and has the sender's tag, its number, the time and
-a digest; so each packet that a receiver names as lost is a line that must be missing, and no other line may be. One
-thread does it all, by the clock.
+This module is for streams_field.py. A line is as long as a packet's payload, and has the sender's tag, its number, the
+time and a digest; so each packet that a receiver names as lost is a line that must be missing, and no other line may be
+missing. A single thread does all of this, by the clock.
 """
 import hashlib
 import heapq
@@ -46,8 +46,8 @@ def percentile(values, share):
 
 
 class Sender:
-    """`fec encode --stream` that is fed. mbps 0: as fast as it takes it. data: that, in place of lines. to: a socket in
-    place of its standard input."""
+    """A `fec encode --stream` and its input. mbps 0: as fast as the sender takes the input. data: the input, in place
+    of lines. to: a socket in place of its standard input."""
 
     def __init__(self, run, command, tag=b"A", mbps=4.0, seconds=6.0, size=PACKET, end="eof", data=None, to=None):
         self.run, self.tag, self.size, self.end, self.data = run, tag, size, end, data
@@ -103,7 +103,7 @@ class Sender:
 
 
 class Receiver:
-    """`fec decode` of a network, and what came out of it. of: a socket in place of its standard output."""
+    """A `fec decode` of a network, and its output. of: a socket in place of its standard output."""
 
     def __init__(self, run, command, raw=False, of=None):
         self.run, self.raw, self.code, self.ended, self.paused = run, raw, None, None, False
@@ -115,7 +115,7 @@ class Receiver:
         run.watch(self.pipe, self.read)
 
     def listens(self):
-        """Waits until it does."""
+        """Waits until the receiver listens."""
         self.run.until(lambda: re.search(r"receiving on|\"listening\"", self.said()) or self.code is not None, 20, "a receiver to listen")
         return self
 
@@ -150,7 +150,7 @@ class Receiver:
         self.run.at(time.monotonic() + seconds, lambda: self.run.watch(self.pipe, self.read))
 
     def sample(self):
-        """The most memory it has had, in MiB."""
+        """Notes the most memory that the process has had, in MiB."""
         try:
             with open("/proc/%d/status" % self.process.pid) as f:
                 self.high = max(self.high, int(re.search(r"VmHWM:\s+(\d+)", f.read())[1]) // 1024)
@@ -167,7 +167,7 @@ class Receiver:
         return last_json(self.said()) or {}
 
     def silence(self, sender):
-        """The longest time without output, from the first on until there is no more input."""
+        """The longest time without output, between the first output and the last input."""
         end = sender.times[-1] if sender.times else 0
         times = [*(now for now, _ in self.marks if now < end), end]
         return max((b - a for a, b in zip(times, times[1:])), default=0.0)
@@ -257,8 +257,8 @@ def named_lost(report):
 
 
 def check_lines(receiver, sender, want, is_one_stream=True):
-    """[what does not hold], and in words what came. want: "exact", or "named": as much as possible, and the rest
-    named."""
+    """A list of problems, and in words the lines that came. want: "exact", or "named": every line that does not come
+    is named as lost."""
     wrong, report = [], receiver.report()
     got, count = receiver.got.get(sender.tag, []), sender.sent
     missing = set(range(count)).difference(got)

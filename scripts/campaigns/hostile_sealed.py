@@ -1,5 +1,4 @@
-"""Sealed inputs for hostile.py, and what the second implementation makes of them ("§" refers to
-docs/FORMAT.md)."""
+"""Sealed inputs for hostile.py, and the second implementation's results for them ("§" refers to docs/FORMAT.md)."""
 import os
 import shutil
 from collections import namedtuple
@@ -12,14 +11,14 @@ from oracle.seal import AES, CHACHA
 
 SHAPES = ((1, 0), (1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (4, 3), (10, 4), (5, 20))
 
-# An encoding: its form, its files (one if it is a container), its root, what it opens to if it does, and its meta
+# An encoding: its form, its files (one if it is a container), its root, its plaintext if it opens, and its meta
 Sealed = namedtuple("Sealed", "form files root plain meta")
-# What is made of an input: as it is for those without a key, and the class and the plaintext for those with the key
+# The result of an input: for those without a key `result`, for those with the key `cls` and `plain`
 Opened = namedtuple("Opened", "result cls plain")
 
 
 def seal_parts(rng, lie, content_key, cipher):
-    """A seal and, of one that lies, how it does"""
+    """A seal; `lie` makes a wrong one, in a random way"""
     age = oracle_seal.wrap(content_key)
     name = entry(2, b"letter.txt") if rng.random() < 0.5 else b""
     if not lie:
@@ -77,14 +76,14 @@ def lose_copies(rng, data):
 
 
 def lose_ends(rng, data):
-    """The front and the end are lost, as much of them as may be"""
+    """Loses random parts of the front and of the end"""
     front, end = (rng.choice((0, 1, 200, 700, rng.randrange(max(1, len(data) // 2)))) for _ in range(2))
     data = data[:max(front, len(data) - end)]
     return rng.choice((bytes(front) + data[front:], data[front:], encoding.flipped(data, rng.randrange(max(1, min(front, len(data))))) if data else data))
 
 
 def with_annexes(rng, e, data):
-    """Annexes of any kind, copies of the meta too, behind the end or anywhere"""
+    """Adds annexes of any kind, copies of the meta too, behind the end or anywhere"""
     P = encoding.unpack(bytes([1, 1, e.form]) + bytes(29))
     frame = encoding.write_meta_frame(rng.choice((1, 2)), P._replace(flags=rng.choice((0, SEALED))), rng.choice((e.meta, entry(2, b"x"))) or b"\2")
     known = [data[at:at + 128 + encoding.align(len(e.meta), 64)] for at in spots(data, MAGIC_M)[:1]]
@@ -97,7 +96,7 @@ def with_annexes(rng, e, data):
 
 
 def case_of(rng, hurt):
-    """The files of an input, whether they are several, and the encodings in it; hurt: one damage at random."""
+    """The files of an input, whether they are several, and the encodings in the input; hurt does a random damage."""
     kind = rng.randrange(9)
     e = make(rng, CONTAINER if kind in (1, 2, 3, 6, 7) else None, lie=kind == 4, marked=rng.choice((False, None)) if kind == 8 else True, copies=rng.random() < 0.8,
              wrong_chunks=kind == 5)
@@ -118,7 +117,7 @@ def case_of(rng, hurt):
         blobs = [b"".join(rng.sample([x.files[0] for x in made], 2))] if rng.random() < 0.7 else [e.files[0] + annex(77, made[1].files[0])]
     if several:
         blobs = rng.sample(blobs, max(1, len(blobs) - rng.choice((0, 0, 1, 2))))
-        if rng.random() < 0.3:                                  # every copy of the meta in them, or all but one
+        if rng.random() < 0.3:                                  # damages every copy of the meta, or all but one
             keep = rng.choice((-1, rng.randrange(len(blobs))))
             size = 192 + encoding.align(len(e.meta), 64)
             blobs = [x if j == keep else encoding.flipped(x, 200, len(x) - size + 20) for j, x in enumerate(blobs)]
@@ -136,7 +135,7 @@ def pieces_of(data, *magics):
 
 
 def open_up(result):
-    """What somebody with the key gets of what was restored."""
+    """The result for somebody with the key, from what was restored."""
     if result.cls:
         return Opened(result, result.cls, None)
     try:
@@ -155,7 +154,7 @@ EXIT = dict(encoding.EXIT, other=2)
 # ---------------------------------------------------------------- comparing
 
 def compare(run, rng, case, reading, check_verify):
-    """decode with the key, verify and repair without"""
+    """Compares decode with the key, and verify and repair without it"""
     identity = os.path.join(run.home, "identity")
     encoding.store(identity, oracle_seal.identity_text(oracle_seal.IDENTITY).encode())
     one = None if case.several else case.blobs[0]
@@ -197,7 +196,8 @@ def check_opened(run, way, args, stdin, wants, whole, payloads):
     if code in [EXIT[x.cls] for x in wants]:
         return
     if run.errors.startswith("fec: open ") and all(x.cls == "damaged" for x in wants):
-        return                                           # (fec looks at the seal first, and a fault of that goes before damage, §11)
+        # fec looks at the seal first, and a fault of the seal goes before damage (§11).
+        return
     if way == "pipe" and not whole:                      # (a reader of a pipe may know only what came before, §10)
         run.note("pipe-allowed", said, args)
     else:
@@ -214,7 +214,7 @@ def check_verify_pipe(run, stdin, wants, more):
 
 
 def check_repair(run, args, wants, case):
-    """What can be restored can be made anew, to the last byte; what cannot, cannot."""
+    """Repair must make a restorable input anew, to the last byte, and must fail for any other input."""
     fixed = os.path.join(run.home, "fixed")
     code = run.run(args + ["-o", fixed])[0]
     said = "exit %d, oracle %s: %s" % (code, [x.exit for x in wants], run.errors)

@@ -41,7 +41,7 @@ def write(path, data, when=None):
 
 
 def tick():
-    """What is changed from now on is later by the clock of the system."""
+    """Waits, so that later changes are later by the clock of the system."""
     time.sleep(0.02)
 
 

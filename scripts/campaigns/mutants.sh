@@ -4,14 +4,14 @@
 #
 #   scripts/campaigns/mutants.sh [--install] [--list] [--sample N] [--seed SEED] [--folder DIR] [--jobs N] [PART…]
 #
-# PART is format, merkle, set, params, window (of fec-core), restore, output, choose (of fecfile); without PART all of
-# them, which takes most of a day: a fault takes seconds to build in fec-core and up to a minute in fecfile, and its
-# crate's own tests run.
+# PART is format, merkle, set, params, window (of fec-core), restore, choose (of fecfile), or output (of fec-base).
+# Without PART all of them run, which takes most of a day: a fault takes seconds to build in fec-core and up to a minute
+# in fecfile, and then the own tests of the crate run.
 # --sample takes N faults of each part at random, by SEED (1), or all where there are no more: an estimate in an hour.
 # --list tells the faults of each part and how many they are, and runs nothing. --install gets cargo-mutants if it is
 # not there. DIR gets a folder for each part, with missed.txt and the logs (mutants.out here if unset); a part that was
 # broken off begins anew. Faults that change nothing go to .cargo/mutants.toml, each with its reason. Exit code 1 if a
-# fault was missed; a timeout is noticed.
+# fault was missed; a fault that runs into the timeout counts as noticed.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -40,8 +40,8 @@ mkdir -p "$folder"
 folder=$(realpath -e -- "$folder")
 cd "$root"
 
-# of_part PART: its crate, its files, those of them that are left out and the tests that have to notice, in the
-# variables package, files, without and tests, and how many seconds they may take, in patience.
+# of_part PART: sets package (the crate of the part), files, without (files that are left out), tests (those that have
+# to notice) and patience (the seconds that the tests may take).
 of_part() {
     without=()
     package=fec-core patience=20 tests=(--lib --test format --test layouts --test vectors --test set)
@@ -49,10 +49,10 @@ of_part() {
     merkle | params) files=("$1.rs") ;;
     format) files=('format/**') ;;
     set) files=('set/**') tests+=(--test simple) ;;
-    # What it touches in memory is told to models of caches, with the feature trace alone.
+    # trace.rs tells models of caches which memory an encoder touches; only the feature trace compiles the file.
     window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test vectors --test window) ;;
     choose | restore) package=fecfile files=("$1.rs") tests=(--lib) ;;
-    output) package=fecfile files=(io/output.rs) tests=(--lib) ;;
+    output) package=fec-base files=(io/output.rs) tests=(--lib) ;;
     esac
     case $1 in window | choose | restore | output) patience=120 ;; esac
 }

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """The faults of cargo-mutants, all of them in one build, so that trying one costs a run of tests and no compiling.
 
-    scripts/campaigns/mutants_at_once.py [--folder DIR] [--near] [--built] [--sample N] [--seed SEED] [--only TEXT] [--again] [PART…]
+    scripts/campaigns/mutants_at_once.py [--folder DIR] [--near] [--built] [--sample N] [--seed SEED] [--only TEXT]
+                                         [--again] [PART…]
 
-Each function with faults gets its body once for each of them, and FEC_MUTANT says which one runs: `match mutant::on() {
-1 => {…} … }`. PART is as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one build for each fault.
-Without PART: all of fec-core's, then all of fecfile's. DIR (target/mutants-at-once) gets a copy of the tree and
-results.tsv: id, part, verdict, what noticed it, the fault.
---only takes the faults whose names contain TEXT, --sample N of each part by SEED (1). --built builds nothing: what is in DIR is run, which was
-built for the same parts. --again runs every test that may notice on what results.tsv calls MISSED, where the first run
-takes the tests that are near the fault; --near builds those alone, which is much quicker. Verdicts: caught; timeout (20
-s of processor for one process; noticed too); MISSED; unviable (does not compile); left (in a const fn, or in one that
-returns `impl Trait`, whose bodies would have several types, or outside of functions: for scripts/campaigns/mutants.sh).
-Faults that .cargo/mutants.toml explains are not in the list. Exit code 1 if a fault was missed. Runs of the tests take
-one core, about; memory of each process is bounded.
+A function with faults gets one body for each fault, and FEC_MUTANT says which body runs: `match mutant::on() { 1 => {…}
+… }`. PART is as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one build for each fault. Without
+PART all parts of fec-core run, then all of fecfile. DIR (target/mutants-at-once) gets a copy of the tree and
+results.tsv: id, part, verdict, the test that noticed, the fault.
+
+--only takes the faults whose names contain TEXT, --sample N of each part by SEED (1). --built builds nothing and runs
+the programs in DIR, which were built for the same parts. The first run of a fault takes the tests near it; --again runs
+every test that may notice on the faults that results.tsv calls MISSED; --near builds the near tests alone, which is
+much quicker.
+
+Verdicts: caught; timeout (20 s of processor for one process; noticed too); MISSED; unviable (does not compile); left
+(in a const fn, or in a fn that returns `impl Trait`, whose bodies would have several types, or outside of functions:
+for scripts/campaigns/mutants.sh). Faults that .cargo/mutants.toml explains are not in the list. Exit code 1 if a fault
+was missed. Runs of the tests take about one core; memory of each process is bounded.
 """
 import argparse
 import json
@@ -36,25 +40,28 @@ FILES = {
     "window": ("fec-core", "window/**"),
     "choose": ("fecfile", "choose.rs"),
     "restore": ("fecfile", "restore.rs"),
-    "output": ("fecfile", "io/output.rs"),
+    "output": ("fec-base", "io/output.rs"),
 }
-# Which tests have to notice, the quickest first: test binary, filter. Then those that are run --again.
-CLI = [("fecfile", "{part}::"), ("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
-       ("cli", ""), ("keep", ""), ("hostile", ""), ("seal", ""), ("sign", ""), ("reports", ""), ("campaign", ""), ("golden", "")]
+# Tests that have to notice, the quickest first: test binary, filter. Tests for --again come last.
+CLI = [("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
+       ("cli", ""), ("keep", ""), ("hostile", ""), ("seal", ""), ("sign", ""), ("reports", ""), ("campaign", ""), ("encodings", ""), ("golden", "")]
 STAGES = {
     "merkle": [("fec_core", "merkle"), ("set", "")],
     "params": [("fec_core", "params"), ("format", "")],
     "format": [("vectors", ""), ("layouts", ""), ("fec_core", "format"), ("format", "")],
     "set": [("set", ""), ("fec_core", "set")],
     "window": [("fec_core", "window"), ("vectors", "streams"), ("window", "")],
-    "choose": CLI, "restore": CLI, "output": CLI,
+    "choose": [("fecfile", "{part}::"), *CLI], "restore": [("fecfile", "{part}::"), *CLI], "output": [("fec_base", "{part}::"), *CLI],
 }
-GOLDEN = [("golden", ""), ("sidecar_golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]
-CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", "--skip=live::"), *GOLDEN]
-MORE = [("fecfile", ""), ("sidecar", "")]
+GOLDEN = [("encodings", ""), ("sidecars", "golden"), ("golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]
+CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", ""), *GOLDEN]
+MORE = [("fecfile", ""), ("encodings", ""), ("sidecars", ""), ("sidecar", "")]
 AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, _) in FILES.items()}
-COMMAND = {name for name, _ in CLI + MORE + GOLDEN} - {"fecfile"}
-AGAIN["window"] = [("fecfile", "live::"), ("stream_golden", "")]
+# Library crates, by their unit tests, and the crates of other test binaries. Every other binary is of fec-cli.
+LIBS = {"fec_core": "fec-core", "fec_base": "fec-base", "fec_live": "fec-live", "fecfile": "fecfile"}
+LIBRARY = {**LIBS, "encodings": "fecfile", "sidecars": "fec-sidecar"}
+COMMAND = {name for name, _ in CLI + MORE + GOLDEN} - LIBRARY.keys() - {"set", "simple", "window"}
+AGAIN["window"] = [("fec_live", ""), ("stream_golden", "")]
 SWITCH = """
 /// Which fault is on.
 pub mod mutant {
@@ -94,7 +101,7 @@ def listed(part):
 
 
 def skip_token(text, at):
-    """Behind the comment, string or character that starts at `at`, or `at` itself if none does."""
+    """The end of the comment, string or character that starts at `at`, or `at` itself if none starts there."""
     if text.startswith("//", at):
         return text.index("\n", at)
     if text.startswith("/*", at):
@@ -110,7 +117,7 @@ def skip_token(text, at):
 
 
 def head_of(text, start):
-    """The signature of the function that starts at `start`, and where its body's brace is."""
+    """The signature of the function that starts at `start`, and the position of its body's brace."""
     at, depth, head = start, 0, None
     while True:
         behind = skip_token(text, at)
@@ -127,7 +134,7 @@ def head_of(text, start):
 
 
 def returned(head):
-    """What a function returns, of its signature: behind its parameters, which may have arrows and brackets of their
+    """The return type in a signature. It stands behind the parameters, which may have arrows and brackets of their
     own."""
     depth = 0
     for at in range(head.index("fn "), len(head)):
@@ -154,7 +161,7 @@ class Source:
         return self.at(of["start"]), self.at(of["end"])
 
     def render(self, crate, dead):
-        """The text with all faults that are not `dead`, and for each line of it the fault that it belongs to."""
+        """The text with all faults that are not `dead`, and for each line of the text its fault."""
         on = "crate::mutant::on()" if crate == "fec-core" else "fec_core::mutant::on()"
         pieces, done = [], 0
         for (start, end), faults in sorted(self.functions.items()):
@@ -180,7 +187,7 @@ class Source:
 
 
 def build(folder, faults, verdicts, near):
-    """The copy of the tree with all faults, and its test binaries; what does not compile is taken out."""
+    """Makes a copy of the tree with all faults, without those that do not compile, and builds its test binaries."""
     tree, env = folder / "tree", cargo_env(folder)
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns("target", ".git", "mutants.out"))
@@ -199,11 +206,11 @@ def build(folder, faults, verdicts, near):
             continue
         source.functions[start, end].append(fault)
     names = {name for part in {fault["part"] for fault in faults} for name, _ in STAGES[part] + ([] if near else AGAIN[part])}
-    packages = [crate for crate, needed in (("fec-core", True), ("fecfile", "fecfile" in names), ("fec-cli", names & COMMAND)) if needed]
+    packages = sorted({"fec-core"} | {LIBRARY[name] for name in names & LIBRARY.keys()} | ({"fec-cli"} if names & COMMAND else set()))
     test = ["cargo", "test", *(f"-p={crate}" for crate in packages), "--no-default-features", "--no-run", "--message-format=json", "-q",
-            "--lib", *(f"--test={name}" for name in sorted(names - {"fec_core", "fecfile"}))]
-    # Checking tells most of what does not compile, and is quick.
-    commands = [["cargo", "check", "-p", "fec-core", "-p", "fecfile", "--message-format=json", "-q"], test]
+            "--lib", *(f"--test={name}" for name in sorted(names - LIBS.keys()))]
+    # cargo check finds most faults that do not compile, and is quick.
+    commands = [["cargo", "check", "-p", "fec-core", "-p", "fec-base", "-p", "fecfile", "--message-format=json", "-q"], test]
     while commands:
         owners = {}
         for path, source in sources.items():

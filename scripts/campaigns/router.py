@@ -1,10 +1,10 @@
 """Networks to try live streams in: namespaces, and between them a router in user space that loses, delays and changes
 packets by seed.
 
-It is for streams_field.py, and knows nothing of fec. A *link* is two TUN devices, one in each of two namespaces; a
-router, a process of its own, carries packets between them, and `Way` says what it does to those of one direction. The
-same seed does the same to the same packets. `Lab` makes namespaces and removes them. It takes root, iproute2 and
-/dev/net/tun.
+This module is for streams_field.py, and knows nothing of fec. A *link* is two TUN devices, one in each of two
+namespaces; a router, a process of its own, carries packets between them, and `Way` says what the router does to packets
+of one direction. The same seed does the same to the same packets. `Lab` makes namespaces and removes them, which takes
+root, iproute2 and /dev/net/tun.
 """
 import contextlib
 import ctypes
@@ -36,14 +36,16 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True)
 class Way:
-    """What happens to the packets of one direction. Only UDP packets are lost, doubled and corrupted."""
+    """The faults of one direction. Only UDP packets are lost, doubled and corrupted."""
     loss: float = 0                                 # of each packet on its own
     bursts: tuple = ()                              # Gilbert-Elliott: (mean loss, mean length of a burst)
-    delay: float = 0                                # seconds; jitter: so much more or less, so packets overtake each other
+    # seconds; jitter: at most so many seconds more or less, so packets overtake each other
+    delay: float = 0
     jitter: float = 0
     double: float = 0
     corrupt: float = 0                              # one to three bytes, and the checksum of UDP is made right
-    mbps: float = 0                                 # most bits of IP packets, and a queue of so many bytes in front of it
+    # the most megabits of IP packets a second; queue: the most bytes that wait in front of it
+    mbps: float = 0
     queue: int = 65536
     outages: tuple = ()                             # (start, seconds), from the first UDP packet on
 
@@ -53,7 +55,7 @@ def die_with_parent(how=signal.SIGKILL):
 
 
 def as_child():
-    """For a command: it goes with whoever started it, and takes SIGINT also where a background job does not."""
+    """Prepares a command: it ends with its parent, and takes SIGINT also where a background job does not."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -88,7 +90,7 @@ class Lab:
 
     @contextlib.contextmanager
     def inside(self, space):
-        """This thread in a namespace, for sockets and devices that are made there."""
+        """Moves this thread into a namespace, for sockets and devices that are made there."""
         with open("/proc/self/ns/net") as own, open("/run/netns/" + self.name(space)) as there:
             self.enter(there)
             try:
@@ -118,8 +120,8 @@ class Lab:
         return [self.tun(space, "way%d" % number, "%s%d/24" % (net4, end), "%s%d/64" % (net6, end)) for space, end in ((one, 1), (other, 2))]
 
     def narrow(self, mtu):
-        """A kernel that forwards from `a` over `r` to `b`, the second half with a smaller MTU. Addresses of `b`:
-        10.79.1.2, fd79:1::2."""
+        """Makes a way from `a` over `r` to `b`, forwarded by the kernel, whose second half has a smaller MTU. Addresses
+        of `b`: 10.79.1.2, fd79:1::2."""
         self.space("r")
         for number, space, end in ((0, "a", 1), (1, "b", 2)):
             near = "to-%s" % space
@@ -148,7 +150,7 @@ class Lab:
 
 
 def remove_left(prefix):
-    """Namespaces of Labs that are no more: PREFIX and the number of a process that is gone, or is this one."""
+    """Removes namespaces of Labs that are no more: PREFIX and the number of a process that is gone, or of this one."""
     done = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True)
     for name in (line.split()[0] for line in done.stdout.splitlines() if line.startswith(prefix)):
         owner = name[len(prefix):].split("-")[0]
@@ -157,7 +159,7 @@ def remove_left(prefix):
 
 
 def why_not(lab):
-    """Why this cannot be done here, or None."""
+    """The reason why there can be no Lab here, or None."""
     if os.geteuid():
         return "it takes root"
     if not shutil.which("ip"):
@@ -184,7 +186,7 @@ def ones_sum(data):
 
 
 def body_at(packet):
-    """Where the payload of a UDP packet begins; None for others."""
+    """The offset of the payload in a UDP packet; None for other packets."""
     if packet[0] >> 4 == 4:
         return (packet[0] & 15) * 4 + 8 if packet[9] == UDP else None
     return 48 if packet[0] >> 4 == 6 and packet[6] == UDP else None
@@ -208,7 +210,7 @@ def with_body(packet, at, body):
 
 
 class Direction:
-    """Packets of one direction: what comes of each, and when."""
+    """The packets of one direction: their fate, and their time."""
 
     def __init__(self, way, seed, attack=None):
         self.way, self.attack, self.random = way, attack, random.Random(seed)
@@ -265,7 +267,7 @@ class Direction:
 
 
 class Router:
-    """A process that carries packets until stop(), which tells what it did: [[counts there, counts back] of each
+    """A process that carries packets until stop(), which gives its counts: [[counts there, counts back] of each
     link]."""
 
     def __init__(self, links, seed, attack):

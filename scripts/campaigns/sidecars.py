@@ -3,18 +3,19 @@
 
     sidecars.py --fec PATH [--seed S] [--cases N] [--jobs J] [--only CASE] [--keep DIR]
 
-Each case makes a random tree and a sidecar of it, and changes the sidecar before it is sealed, so that checksums,
+Each case makes a random tree and a sidecar of the tree, and changes the sidecar before it is sealed, so that checksums,
 digests and roots are right again all the way up: counts, bytes, paths, kinds, groups, areas, layouts, pieces, geometry,
 attributes, the base, digests, recovery data that is of other files, entries that contradict themselves, further
-generations; or bytes of the file itself. Then files are damaged. Of fec it holds that
+generations. Some cases change bytes of the sealed file instead. Then files of the tree are damaged. fec must do this:
 
-- nothing is an error of the system (4), a panic, a signal, or slow;
+- no command ends with an error of the system (4), a panic or a signal, or is slow;
 - verify, verify --deep and repair -o end as the oracle does, and repair -o writes the same files;
-- repair --revert mends what verify --deep says can be mended, and nothing is wrong afterwards; it ends with 3 where verify does, and with 5 only where
-  verify --deep does; a dry run changes nothing; nothing but the tree and the sidecar is left behind.
+- repair --revert mends everything that verify --deep says can be mended, and nothing is wrong afterwards;
+- repair --revert ends with 3 where verify does, and with 5 only where verify --deep does;
+- a dry run changes nothing, and nothing but the tree and the sidecar is left behind.
 
-A case that differs is printed with its seed and what was done; it is made again by --seed S --only CASE. Exit code 1
-when there are any.
+A case that fails is printed with its seed and its changes; --seed S --only CASE runs the case again. Exit code 1 when
+a case fails.
 """
 import argparse
 import collections
@@ -48,7 +49,7 @@ WIDE = EDGES + (1 << 32, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 6
 
 
 def tree(rng):
-    """Items, by path; no two files have the same bytes."""
+    """Random items, sorted by path; no two files have the same bytes."""
     items = {path: Item(path, FOLDER, None, None, rng.choice((0o755, 0o700, 0o1777)), 1500000000 + n, 0) for n, path in enumerate(FOLDERS[:rng.randint(1, 4)])}
     folders = list(items)
     for _ in range(rng.randint(0, 9)):
@@ -71,7 +72,7 @@ def tree(rng):
 
 
 def damage(rng, items, base):
-    """Rot, edits and losses; what was done"""
+    """Damages files by rot, edits and losses; returns the damages in words"""
     story = []
     files = [x for x in items if x.kind == FILE and x.content]
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
@@ -101,7 +102,7 @@ def damage(rng, items, base):
 
 
 # ---------------------------------------------------------------- mutations of a draft
-# Each gets (rng, draft, options of seal) and says what it did.
+# A mutation gets (rng, draft, options of seal) and returns its change in words.
 
 def counts(rng, d, options):
     name = rng.choice(("areas", "groups", "entries", "size", "total", "block"))
@@ -159,7 +160,7 @@ def entries(rng, d, options):
 
 
 def files(rng, d, options):
-    """Fields of a file: its digest is right for its shards, or theirs for it"""
+    """Fields of a file: its digest, its size, its run or bits behind the digest"""
     found = [n for n, x in enumerate(d.recs) if x.kind & 15 == FILE]
     if not found:
         return "no file"
@@ -240,7 +241,7 @@ def shape(rng, d, options):
 
 
 def metadata(rng, d, options):
-    """Metadata that is no codeword, or goes on behind its end"""
+    """Metadata whose shards are no codeword, or that goes on behind its end"""
     index = rng.randrange(2)
 
     def alter(shards):
@@ -266,7 +267,7 @@ def hints(rng, d, options):
 
 
 def digests(rng, d, options):
-    """Digests of shards that are of something else"""
+    """Digests that do not belong to their shards"""
     for _ in range(rng.choice((1, 1, 2, 5))):
         n = rng.randrange(len(d.digests))
         d.digests[n] = rng.choice((rng.randbytes(16), NOTHING, GONE, d.digests[rng.randrange(len(d.digests))]))
@@ -274,7 +275,7 @@ def digests(rng, d, options):
 
 
 def no_codeword(rng, d, options):
-    """Recovery shards that are of other bytes, with the digests of what they are"""
+    """Recovery shards of other bytes, with the digests that belong to these shards"""
     k, m, G = d.groups[0][:3]
     if not m * G or len(d.recovery) < m * G or len(d.digests) < (k + m) * G:
         return "no recovery shards"
@@ -285,7 +286,7 @@ def no_codeword(rng, d, options):
 
 
 def no_block(rng, d, options):
-    """A digest of a whole block is another, and the recovery data is of it: the file is whole"""
+    """A random digest for a block that is whole, as are its file and its recovery data"""
     k, m, G = d.groups[0][:3]
     n = rng.randrange(min(k * G, len(d.digests)) or 1)
     d.digests[n] = rng.randbytes(16)
@@ -332,7 +333,7 @@ def raw(rng, data):
 
 
 def forge(rng, items):
-    """(sidecar, its root, what was done)"""
+    """(sidecar, its root, the changes in words)"""
     r = Fraction(rng.choice((5, 16, 50, 100, 300)), 100)
     d, options = Draft(items, r), {}
     story = mutate(rng, d, options)

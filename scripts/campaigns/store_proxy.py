@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """A proxy between a client and an object store, over plain HTTP, that does wrong by seed.
 
-  scripts/campaigns/store_proxy.py --to HOST:PORT [--listen PORT] [--seed N] [--faults 'flip:0.01,reset:0.02,503@4'] [--rate BYTES]
+  scripts/campaigns/store_proxy.py --to HOST:PORT [--listen PORT] [--seed N] [--faults 'flip:0.01,reset:0.02,503@4']
+                                   [--rate BYTES]
 
-Requests go through unchanged, the header Host too, so signatures stay right. NAME:P does it to a request with
-probability P, NAME@N to the N-th that it fits (from 1). Each request gets one fault at most: the first that is drawn,
-in the order of --faults. At its end it prints how often it did what. The faults:
-  any request      delay (up to --delay seconds), refuse (the connection is reset when it is made, before the first request),
-                   reset (before the server sees it), lost (done, but the answer is lost), silent (done, but never
-                   answered), 500, 503, 429 (answered so, and not done)
-  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (and its length fits),
-                   lengthen (a byte more), endless (as chunks, without an end), stall (half of the body, then silence),
-                   flip (a bit of the body), swap (the body of an earlier answer of the same length),
-                   range (honestly another range), whole (status 200 and all of the object), deny (404)
-`range` and `whole` take requests of their own, signed with the keys of store_servers.py.
+Requests go through unchanged, the header Host too, so signatures stay right. NAME:P in --faults is the fault NAME with
+probability P for each request, NAME@N is the fault NAME for the N-th request that can have it (from 1). Each request
+gets one fault at most: the first that is drawn, in the order of --faults. When the proxy ends, it prints the number of
+requests and of each fault. The faults:
+  any request      delay (up to --delay seconds), refuse (the connection is reset when it is made, before the first
+                   request), reset (before the server sees the request), lost (done, but the answer is lost), silent
+                   (done, but never answered), 500, 503, 429 (answered so, and not done)
+  reads of objects cut (a reset in the middle of the body), truncate (the body ends early), shorten (the body ends
+                   early, and its length fits), lengthen (a byte more), endless (as chunks, without an end), stall
+                   (half of the body, then silence), flip (a bit of the body), swap (the body of an earlier answer of
+                   the same length), range (honestly another range), whole (status 200 and all of the object), deny
+                   (404)
+For `range` and `whole` the proxy makes requests of its own, signed with the keys of store_servers.py.
 
-A client may change the faults: PUT /-/faults with the text of --faults as body, which starts the counts anew, and GET
-/-/counts for JSON. DELETE /-/listen closes the door: connections are refused for as many seconds as the body says.
+A client may change the faults by PUT /-/faults with the text of --faults as body, which starts the counts anew, and
+read the counts as JSON by GET /-/counts. DELETE /-/listen refuses connections for as many seconds as the body says.
 Python 3.9 or newer; its standard library is enough.
 """
 import argparse
@@ -74,7 +77,7 @@ class Message:
 
 
 def read_message(stream, after_head=None, bodiless=lambda first: False):
-    """None at the end. Chunks are put together: the message then has a length."""
+    """The next message of a stream, or None at the end. Chunks are put together, and the message then has a length."""
     first = stream.readline(65536)
     if not first.endswith(b"\r\n"):
         return None
@@ -112,8 +115,8 @@ def read_message(stream, after_head=None, bodiless=lambda first: False):
 
 
 class Proxy:
-    """`with Proxy("127.0.0.1:9000", faults="flip:0.1", seed=1) as proxy: proxy.endpoint`; `proxy.counts` is what it
-    did."""
+    """`with Proxy("127.0.0.1:9000", faults="flip:0.1", seed=1) as proxy: proxy.endpoint`; `proxy.counts` has the number
+    of requests and of each fault."""
 
     def __init__(self, to, listen=0, seed=0, faults="", rate=0, delay=0.5, control=True):
         self.to, self.rate, self.delay, self.control, self.seed = to, rate, delay, control, seed
@@ -126,7 +129,7 @@ class Proxy:
         self.stopping = False
         self.set_faults(faults)
 
-    # What it does
+    # Faults
 
     def set_faults(self, text):
         faults = parse_faults(text)
@@ -150,7 +153,7 @@ class Proxy:
                 self.counts[drawn] += 1
             return drawn
 
-    # Its life
+    # Connections
 
     def __enter__(self):
         self.open()
@@ -168,7 +171,7 @@ class Proxy:
         threading.Thread(target=self.accept, args=(listener,), daemon=True).start()
 
     def refuse(self):
-        """Connections are refused until open() is called; those that stand are reset."""
+        """Refuses new connections until open() is called, and resets those that are there."""
         self.close_door()
         with self.lock:
             standing = list(self.sockets)
@@ -197,7 +200,7 @@ class Proxy:
     def reset(sock):
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            # Others may be blocked in it: it is shut for them, and reset when it is closed.
+            # Other threads may be blocked in the socket: shutdown wakes them, and close then resets the connection.
             sock.shutdown(socket.SHUT_RD)
         with contextlib.suppress(OSError):
             sock.close()
@@ -316,7 +319,7 @@ class Proxy:
         client.sendall(head + (b"" if request.first.startswith("HEAD ") else body))
 
     def wait_for_end(self, client):
-        """Until the client goes."""
+        """Waits until the client goes."""
         client.settimeout(0.1)
         while not self.stopping:
             try:
@@ -328,7 +331,7 @@ class Proxy:
     # Answers
 
     def answer(self, client, request, answer, fault):
-        """Sends it, changed as the fault wants; False when the connection is of no more use."""
+        """Sends an answer, changed as the fault wants; False when the connection is of no more use."""
         good = self.reads_object(request) and answer.first.split(" ")[1] in ("200", "206")
         body, size = answer.body, len(answer.body)
         if not good:
@@ -411,7 +414,7 @@ class Proxy:
         elif (method, target) == ("GET", "/-/counts"):
             body = json.dumps(self.counts).encode()
         elif (method, target) == ("DELETE", "/-/listen"):
-            # Before the answer: whoever has that is refused, and not reset.
+            # The door closes before the answer goes out: a client with the answer is refused, and not reset.
             self.close_door()
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             threading.Timer(float(request.body), self.open).start()

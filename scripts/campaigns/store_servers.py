@@ -75,7 +75,7 @@ def quoted(text):
 
 
 def ask(host, method, path, query=(), body=b"", headers=(), timeout=30, connection=None):
-    """One signed request to an S3 service at host:port; its status, headers in lower case, and body."""
+    """Sends a signed request to an S3 service at host:port; returns status, headers in lower case, and body."""
     when = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     payload = hashlib.sha256(body).hexdigest()
     path = urllib.parse.quote(path, safe="/-_.~")
@@ -91,7 +91,7 @@ def ask(host, method, path, query=(), body=b"", headers=(), timeout=30, connecti
 
 
 def make_container(host):
-    """The bucket of Azurite."""
+    """Makes the bucket of Azurite."""
     own = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
     lines = "".join(f"{name}:{own[name]}\n" for name in sorted(own))
     text = "PUT" + "\n" * 12 + lines + f"/{ACCOUNT}/{ACCOUNT}/{BUCKET}\nrestype:container"
@@ -116,7 +116,7 @@ def run(*command, **options):
 
 
 def die_with_parent():
-    """On Linux a server goes with whoever started it, however that ends."""
+    """Ends a server with the process that started it, however that process ends; on Linux only."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
@@ -148,7 +148,7 @@ def program(name, tools, install):
 
 
 class Server:
-    """One that runs. `folder` is where it keeps objects as plain files, if it does."""
+    """A server that runs. `folder` has its objects, if the server keeps them as plain files."""
 
     def __init__(self, name, tools, install, scratch):
         self.name, self.port = name, free_port()
@@ -216,7 +216,7 @@ class Server:
                 time.sleep(0.05)
 
     def pause(self):
-        """It does not answer any more, and keeps its connections."""
+        """Stops the server from answering; its connections stay."""
         self.process.send_signal(signal.SIGSTOP)
 
     def go_on(self):
@@ -235,7 +235,7 @@ class Server:
         self.log.close()
 
     def uploads(self):
-        """How many multipart uploads were begun and neither completed nor aborted."""
+        """The number of multipart uploads that were begun and neither completed nor aborted."""
         status, _, body = ask(self.host, "GET", f"/{BUCKET}", [("uploads", "")])
         if status != 200:
             raise CannotRun(f"{self.name} lists no uploads: {status}")
@@ -275,7 +275,7 @@ def default_tools():
 
 
 def environment(servers):
-    """What a program needs to use these servers."""
+    """The environment of a program that uses these servers."""
     out = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "FEC_TEST_BUCKET": BUCKET, "NO_PROXY": "127.0.0.1"}
     for name, server in servers.items():
         out[name.upper().replace("+", "_").replace("#", "_") + "_ENDPOINT"] = server.endpoint

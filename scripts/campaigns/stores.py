@@ -2,14 +2,17 @@
 """Shards in stores, on real servers: how fast, with how many bytes, and what happens when servers and networks do
 wrong.
 
-    stores.py --fec BIN [--tools DIR] [--install] [--server moto|versitygw|rclone] faults [COUNT]   2000 faults by proxies
-    stores.py …                                   kills [COUNT]        killed encodes and repairs, 50 points
-    stores.py …                                   speed [ROUNDS [MIB]] beside `rclone copy`; with a place down and one slow
-    stores.py …                                   ranges [COUNT]       4 KiB out of places with stragglers
-    stores.py …                                   memory [GIB]         a sparse payload, into a server that keeps nothing
+    stores.py --fec BIN [--tools DIR] [--install] [--server moto|versitygw|rclone] PART
 
-Five servers on loopback, 10 + 4 shards. Prints tables; exit code 1 if a wrong byte went out at exit code 0, or a
-promise was not kept; 2 if the servers cannot be had. Python 3.9; scripts/campaigns/store_servers.py starts the servers.
+    PART is faults [COUNT]         2000 faults by proxies
+            kills [COUNT]          killed encodes and repairs, 50 points
+            speed [ROUNDS [MIB]]   beside `rclone copy`; with a place down and one slow
+            ranges [COUNT]         4 KiB out of places with stragglers
+            memory [GIB]           a sparse payload, into a server that keeps nothing
+
+Five servers run on loopback, for 10 + 4 shards. The script prints tables. Exit code 1 if a wrong byte went out at exit
+code 0, or a promise was not kept; 2 if the servers cannot be had. Python 3.9; scripts/campaigns/store_servers.py starts
+the servers.
 """
 import argparse
 import contextlib
@@ -33,7 +36,7 @@ from store_proxy import Proxy
 
 PLACES = 5
 CODE = ["-k", "10", "-m", "4"]
-# What passes when it is tried again, as a client sees it.
+# Faults that pass when a client tries again.
 PASSING = "refuse:0.02,reset:0.03,lost:0.02,500:0.03,503:0.03,429:0.02,cut:0.04,truncate:0.03,shorten:0.02,delay:0.05"
 LYING = "flip:0.03,swap:0.03,range:0.03,whole:0.02,lengthen:0.02,deny:0.03"
 
@@ -47,7 +50,7 @@ class Field:
         self.folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fec-campaign-")))
         names = ["%s#%d" % (options.server, i) for i in range(PLACES)]
         if options.server == "moto":
-            names = ["moto"]                            # one serves all: they take long to start
+            names = ["moto"]                            # one server for all places: moto takes long to start
         self.servers = stack.enter_context(store_servers.Servers(*names, tools=options.tools, install=options.install))
         self.endpoints = [self.servers[names[i % len(names)]].endpoint for i in range(PLACES)]
         self.env = dict(os.environ, **store_servers.environment(self.servers))
@@ -78,7 +81,7 @@ class Field:
 
 
 def faults(field, count):
-    """Until the proxies have done wrong so often."""
+    """Runs commands until the proxies have done `count` faults."""
     proxies = [Proxy(endpoint.split("://")[-1], seed=i, delay=0.05) for i, endpoint in enumerate(field.endpoints)]
     counts, runs, codes = {}, 0, {}
     with contextlib.ExitStack() as stack:
@@ -111,11 +114,11 @@ def faults(field, count):
                         wanted = bytes_in[size // 3:size // 2] if "--range" in command else bytes_in
                         field.hold(done.returncode != 0 or done.stdout == wanted, "%s gave other bytes at exit code 0" % command)
                         field.hold(done.returncode == 0 or wanted.startswith(done.stdout), "%s gave other bytes" % command)
-                        # Nothing is lost, so what passes must not lose it.
+                        # The places hold everything, so faults that pass must not make decode fail.
                         field.hold(done.returncode == 0 or kind != "passing" or sent.returncode != 0, "%s: exit code %d with %s faults: %s" % (command, done.returncode, kind, done.stderr[-300:]))
                         field.hold(done.returncode in (0, 3, 4), "%s: exit code %d: %s" % (command, done.returncode, done.stderr[-300:]))
                     field.hold(done.returncode in (0, 1, 3, 4), "%s: exit code %d: %s" % (command, done.returncode, done.stderr[-300:]))
-                # Honest again: everything is there.
+                # The proxies are honest again: everything must be there.
                 for proxy in proxies:
                     for name, times in proxy.counts.items() - {("requests", proxy.counts["requests"])}:
                         counts[name] = counts.get(name, 0) + times
@@ -195,7 +198,7 @@ def speed(field, rounds, mib):
             field.hold(done.returncode == 0, "%s: %s" % (name, done.stderr[-300:]))
     ours, theirs = (statistics.median(times[name]) for name in ("fec", "rclone"))
     print("| %d MiB as 10 + 4 to five places, medians of %d | s |\n|---|---|\n| fec encode --to | %.2f |\n| rclone copy of as many bytes to one of them | %.2f |\n| ratio | %.2f |" % (mib, rounds, ours, theirs, ours / theirs))
-    # One place is down, and one takes ten times as long to answer.
+    # A place is down, and another takes ten times as long to answer.
     prefix = "speed%d" % (rounds - 1)
     with contextlib.ExitStack() as stack:
         usual = [stack.enter_context(slow(endpoint, 0.005)) for endpoint in field.endpoints]
@@ -229,7 +232,7 @@ def ranges(field, count):
         proxies = [stack.enter_context(Late(endpoint.split("://")[-1])) for endpoint in field.endpoints]
         chance = random.Random(1)
         for proxy in proxies:
-            # Log-normal around 40 ms, and one of fifty takes ten times as long.
+            # Delays are log-normal around 40 ms, and one of fifty is ten times as long.
             proxy.sample = lambda: chance.lognormvariate(-3.219, 0.25) * (10 if chance.random() < 0.02 else 1)
         places = field.places("--from", "ranges", [proxy.endpoint for proxy in proxies])
         for _ in range(count):
@@ -304,7 +307,7 @@ def memory(fec, gib):
         process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        # Nothing comes back from there, so what fec looks at again is not there: it must not say that it is.
+        # The server gives nothing back, so fec must not say that the objects which it looks at again are there.
         print("| %d GiB, sparse, 10 + 4 to five places | |\n|---|---|\n| exit code | %d |\n| most memory | %.0f MiB |\n| time | %.0f s |" % (gib, code, usage.ru_maxrss / 1024, time.monotonic() - start))
         return code
 

@@ -1,14 +1,13 @@
 """Attacks on a receiver of live streams, by whoever sees the packets on their way and can add some, with right
 checksums.
 
-An attack gets the packets as they are on the wire (docs/FORMAT.md, section 13) and gives back those it adds:
-`opening()` what is sent before the stream begins, `see(packet)` what follows a packet. Nothing here knows of networks,
-nor of keys: what it makes for an authenticated stream has the fields of that stream, and a tag that is random, or
-another packet's.
+An attack gets the packets as they are on the wire (docs/FORMAT.md, section 13) and gives back packets to add:
+`opening()` those before the stream begins, `see(packet)` those behind a packet. Nothing here knows of networks, nor of
+keys: packets for an authenticated stream have the fields of that stream, and a tag that is random, or another packet's.
 
 `holds` says what has to be true of a receiver without a key: "whole": everything came out, exit code 0; "told": the
-same, or exit code 3, whatever came out; "first": a receiver takes the first stream that comes, and it is the
-attacker's. With a key all are "whole", but for `with_key`.
+same, or exit code 3, whatever came out; "first": a receiver takes the first stream that comes, which is the attacker's.
+For a receiver with a key `with_key` says the same; it is "whole" for nearly all attacks.
 """
 import random
 import struct
@@ -22,7 +21,7 @@ BASE = struct.Struct("<4sBBBBQQIHHI")
 
 
 class Forger:
-    """Makes packets of the stream that a packet is of."""
+    """Makes packets of the stream of a given packet."""
 
     def __init__(self, packet, draw):
         fields = BASE.unpack_from(packet)
@@ -30,7 +29,7 @@ class Forger:
         self.params = Params(profile=fields[4], id=fields[5], W=fields[7], P=fields[8], D=fields[9])
 
     def sealed(self, packet):
-        """As it would be if it were sealed now (13.3), but that the tag is random; in a stream without a key the packet
+        """The packet as if sealed now (13.3), except that the tag is random; in a stream without a key the packet
         itself."""
         if not self.authentication:
             return packet
@@ -58,7 +57,7 @@ def number(packet):
 
 
 def summed(packet):
-    """The packet with right checksums for what it holds; a sealed one has none, and stays."""
+    """The packet with the right checksums for its bytes; a sealed packet has none, and stays as it is."""
     packet = bytearray(packet)
     if len(packet) < HEADER or packet[AUTHENTICATION]:
         return bytes(packet)
@@ -70,7 +69,7 @@ def summed(packet):
 
 
 class Attack:
-    """Nothing. `after` source packets were seen before an attack that happens once happens."""
+    """An attack that adds nothing. Attacks that happen once do so after `after` source packets."""
     holds, with_key, after, age = "whole", "whole", 500, 0
 
     def __init__(self, seed, packets=0, example=None):
@@ -118,7 +117,7 @@ class FutureSources(Attack):
 
 
 class EndAhead(Attack):
-    """One mark of an end, 3000 packets ahead; and then the same one again and again."""
+    """A mark of an end, 3000 packets ahead, `times` times."""
     holds, times = "told", 1
 
     def once(self):
@@ -126,7 +125,7 @@ class EndAhead(Attack):
 
 
 class EndsAhead(EndAhead):
-    """The same, three times."""
+    """A mark of an end, 3000 packets ahead, three times."""
     times = 3
 
 
@@ -196,7 +195,7 @@ class OldStream(Attack):
 
 
 class OldStreamFirst(Attack):
-    """A recorded stream with its end, before this one. With a key it is believed for some seconds."""
+    """A recorded stream with its end, before this one. A receiver with a key believes a record for some seconds."""
     holds = with_key = "first"
     record = ()
 
@@ -205,7 +204,7 @@ class OldStreamFirst(Attack):
 
 
 class OlderStreamFirst(OldStreamFirst):
-    """One that is too old for that, by `age` seconds."""
+    """A recorded stream that is too old for a receiver with a key: recorded `age` seconds before."""
     with_key, age = "whole", 12
 
 
@@ -284,8 +283,7 @@ class Storm(Attack):
 
 
 class Damage(Storm):
-    """The same without packets that have right checksums for what no sender said: nothing of it is believed by
-    anybody."""
+    """A storm without packets whose checksums fit contents that no sender sent: no receiver believes any of it."""
     holds = "whole"
 
     def __init__(self, *args, **named):

@@ -2,7 +2,8 @@
 """Live streams over bad networks: real `fec encode` and `fec decode` in network namespaces, and a seeded router between
 them.
 
-    streams_field.py --fec BIN [--only NAME,...] [--quick] [--seed N] [--jobs J] [--key-file FILE] [--keep DIR] [--list] [--rivals]
+    streams_field.py --fec BIN [--only NAME,...] [--quick] [--seed N] [--jobs J] [--key-file FILE] [--keep DIR] [--list]
+                     [--rivals]
 
 Senders are fed with numbered, timed lines. In each scenario every line has to come out as it went in, or its packet has
 to be among those that the receiver names as lost, and no other; exit codes are as README.md says; attackers change
@@ -10,11 +11,11 @@ nothing unnoticed (with --key-file, which both ends then get: nothing at all); m
 (--list) or the beginning of several: outage, forge.
 
 The full form (about 20 minutes) also holds times to their bounds: the silence after an outage, after joining late, and
-the end after a signal; a scenario that only was too slow is tried again, twice. With --quick (about two minutes) it
-runs a part of them, shorter, at low rates and several at a time, and holds no times. --rivals measures other tools
-beside fec instead (field_rivals.py). Prints a table. Exit code 1 if anything did not hold; 2 if namespaces or TUN
-devices cannot be had here: it takes root and iproute2. ffmpeg is for the scenario `mpeg-ts`, which is left out without
-it.
+the end after a signal; a scenario that only was too slow is tried again, twice. The quick form (--quick, about two
+minutes) runs a part of the scenarios, shorter, at low rates and several at a time, and holds no times. --rivals
+measures other tools beside fec instead (field_rivals.py). The script prints a table. Exit code 1 if anything did not
+hold; 2 if namespaces or TUN devices, which take root and iproute2, cannot be had here. The scenario `mpeg-ts` needs
+ffmpeg, and is left out without it.
 """
 import argparse
 import concurrent.futures
@@ -50,7 +51,7 @@ class Anybody:
 
 
 class Field:
-    """What a scenario works with: a laboratory, a run, the command, and what was found."""
+    """The surroundings of a scenario: a laboratory, a run, the command, and the findings."""
 
     def __init__(self, options, lab, folder):
         self.options, self.quick, self.lab = options, options.quick, lab
@@ -58,7 +59,7 @@ class Field:
         self.folder, self.wrong, self.slow, self.row = folder, [], [], {}
 
     def pick(self, pair):
-        """Of (quick, full) what applies."""
+        """The value for this form, from a pair (quick, full)."""
         return pair[0 if self.quick else 1] if isinstance(pair, tuple) else pair
 
     def network(self, ways=1, there=(), back=(), attack=None):
@@ -87,7 +88,7 @@ class Field:
         return Sender(self.run, self.lab.command("a", *command), **how)
 
     def start(self, command):
-        """Another process at the sender's place, of which nothing is expected."""
+        """Starts another process at the sender's place; nothing is expected of the process."""
         return self.run.start(self.lab.command("a", *command), Anybody(), stdin=subprocess.DEVNULL, stdout=self.run.file(), stderr=self.run.file())
 
     def wait(self, *those, seconds=20):
@@ -109,7 +110,7 @@ class Field:
             self.wrong.append(words)
 
     def bound(self, value, most, what):
-        """A time, which counts in the full form."""
+        """Notes a time above its bound; times count in the full form alone."""
         if value > most and not self.quick:
             self.slow.append("%s: %.2f s, at most %.2f" % (what, value, most))
 
@@ -131,7 +132,7 @@ def scenario(name, what, quick=True, **fixed):
 # ---------------------------------------------------------------- one sender, one receiver, one way
 
 def plain(field, there=Way(), back=None, mbps=(4, 20), seconds=(6, 12), want="exact", v6=False, late=0, end="eof", encode=(), decode=(), silence=None, size=PACKET, code=0):
-    """`silence`: the longest one allowed once something came; an outage's comes on top."""
+    """`silence`: the longest silence that is allowed after the first output; an outage's length comes on top."""
     field.network(1, [there], [back or Way(delay=there.delay)])
     receiver = None if late else field.receiver("udp://:%d" % PORT, *decode)
     sender = field.sender("udp://[fd77:0::2]:5000" if v6 else "udp://10.77.0.2:5000", *encode, mbps=field.pick(mbps), seconds=field.pick(seconds), size=size, end=end)
@@ -206,7 +207,7 @@ def restart_receiver(field):
     second = field.receiver()
     field.watch_memory(second)
     field.wait(sender, second)
-    first.rest = b""                                # half a line, of whoever was killed, is none
+    first.rest = b""                                # half a line of a receiver that was killed is no line
     field.wrong += check_lines(first, sender, "named", is_one_stream=False)[0]
     wrong, came = check_lines(second, sender, "named")
     field.wrong += wrong
@@ -352,7 +353,7 @@ def stall(field):
 # ---------------------------------------------------------------- attackers
 
 def recorded(field, data):
-    """The packets that carry this, as they are on the wire."""
+    """The packets that carry `data`, as they are on the wire."""
     command = [field.options.fec, "encode", "--stream", "-", "-o", "-", "-q", "--packet", PACKET, *field.key]
     done = subprocess.run(list(map(str, command)), input=data, stdout=subprocess.PIPE, check=True)
     return oracle_stream.deframe(done.stdout)
@@ -432,8 +433,8 @@ def mpeg_ts(field, delay):
 # ---------------------------------------------------------------- all of them
 
 def run_one(options):
-    """One scenario, in a process of its own; prints what it found as JSON."""
-    def end(*_):                                    # once: it comes from each thread of a parent that is killed
+    """Runs a scenario in a process of its own, and prints the findings as JSON."""
+    def end(*_):                                    # once: a parent that is killed sends a signal from each thread
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sys.exit(1)
     signal.signal(signal.SIGTERM, end)

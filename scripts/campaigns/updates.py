@@ -3,12 +3,12 @@
 
     updates.py --fec PATH [--seed S] [--rounds N] [--dir DIR]
 
-Each round protects a random tree, and then changes it and updates the sidecar a few times. After each update `fec
-verify` has to say that all is intact, and so has the oracle; the sidecar only grew, unless it says that it was made
-anew; and after random damage to files and sidecar, of which no set loses more than it can stand, `fec repair` has to
-make the tree what it was, byte for byte, with modes and times. Some updates are killed first, some meet rot in files
-that nobody touched, which must not be taken for an edit. Round r of seed S is round 0 of seed S + r: a failure prints
-the seed, what was done, and leaves the tree. Exit code 1 when there are any.
+Each round protects a random tree, and then changes the tree and updates the sidecar a few times. After each update `fec
+verify` has to say that all is intact, and so has the oracle; the sidecar must only have grown, unless fec says that it
+made a new one. Random damage to files and sidecar follows, by which no set loses more than it can stand; `fec repair`
+must then make the tree what it was, byte for byte, with modes and times. Some updates are killed first, and some meet
+rot in files that nobody touched, which must not be taken for an edit. Round r of seed S is round 0 of seed S + r: a
+failure prints the seed and the changes, and leaves the tree. Exit code 1 when there are failures.
 """
 import argparse
 import collections
@@ -41,8 +41,8 @@ What = collections.namedtuple("What", "kind mode time content")     # content: o
 # ---------------------------------------------------------------- trees
 
 def look(base):
-    """All that a sidecar says of what is below a folder, by path; hard links show as files of the same content. Folders
-    have no times."""
+    """The items below a folder by path, with all that a sidecar says of them; and the paths of each file. Folders have
+    no times."""
     found, inodes = {}, {}
     for at, folders, files in os.walk(base):
         for name in folders + files:
@@ -61,7 +61,7 @@ def look(base):
 
 
 def difference(a, b):
-    """Of two trees, in words."""
+    """The difference of two trees, in words."""
     out = []
     for path in sorted(set(a[0]) | set(b[0])):
         x, y = a[0].get(path), b[0].get(path)
@@ -102,7 +102,7 @@ class Round:
         return os.path.join(self.base, key)
 
     def stamp(self, path):
-        """Each write has a time of its own."""
+        """Gives a file that was written a time of its own."""
         self.time += self.rng.choice((10 ** 9, 1, 123_456_789, 3600 * 10 ** 9))
         os.utime(path, ns=(self.time, self.time), follow_symlinks=False)
 
@@ -144,7 +144,7 @@ class Round:
             os.chmod(self.path(key), self.rng.choice((0o644, 0o600, 0o755)))
 
     def change(self):
-        """One operation, as users and programs do them."""
+        """Does an operation to the tree, as users and programs do; returns its name."""
         rng, files = self.rng, self.keys()
         if not files:
             self.write(self.fresh(), self.bytes())
@@ -224,7 +224,7 @@ class Round:
     # ------------------------------------------------------------ checks
 
     def is_intact(self, what):
-        """By both implementations."""
+        """Expects that both implementations call everything intact."""
         self.run("verify", self.name)
         lines, code = oracle_sidecar.verify(self.sidecar(), os.fsencode(self.home))
         bad = [x for x in lines if not x.startswith("intact ")]
@@ -237,7 +237,7 @@ class Round:
             expect(set(sums) == set(listed), "%s: the list of SHA-256 is not that of the files" % what)
 
     def update(self, before, rotten):
-        """Runs an update, with -f where it has to be; what it reports, or None where rot stops it."""
+        """Runs an update, with -f where an update needs it; returns the report, or None where rot stops the update."""
         old, tree = self.sidecar(), look(self.base)
         args = ["protect", "--update", "d", "-o", self.name, "--json", "--no-sync"]
         if self.rng.random() < 0.1:
@@ -280,13 +280,13 @@ class Round:
         return report
 
     def same(self, tree):
-        """Tells whether the tree is that; the sidecar itself may lie in it."""
+        """Tells whether the tree on the disk is `tree`; sidecars in it do not count."""
         now = look(self.base)
         drop = lambda t: ({k: x for k, x in t[0].items() if not k.endswith(b".fecp")}, [n for n in t[1] if not n[0].endswith(b".fecp")])
         return drop(now) == drop(tree)
 
     def kill(self, args, old):
-        """An update that is killed at a random moment: the sidecar is that of before, or the new one. Returns which."""
+        """Kills an update at a random moment. The sidecar must be the old one or the new one; returns the one it is."""
         before = self.found(old)
         child = subprocess.Popen([self.fec, *args], cwd=self.home, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(self.rng.random() * 0.012)
@@ -387,7 +387,7 @@ class Round:
                 data[at + rng.randrange(area[3])] ^= 4
                 self.story.append("damage: sidecar, piece at %d" % at)
             if not pieces and rng.random() < 0.4:
-                # One place at which bytes come in or go: what they hit is lost.
+                # Bytes come in or go at a single place: shards around the place are lost.
                 at = rng.randrange(len(data))
                 if rng.random() < 0.5:
                     size = rng.randrange(1, 700)
@@ -404,7 +404,7 @@ class Round:
         return edited
 
     def mended(self):
-        """Damage, repair, and all is as it was."""
+        """Damages files and sidecar, and expects that a repair makes all as it was."""
         tree, whole = look(self.base), self.sidecar()
         edited = self.damage()
         self.run("verify", self.name, exits=(0, 1))
@@ -413,8 +413,8 @@ class Round:
         expect(self.same(tree), "repair made something else: " + difference(tree, now))
         after = self.sidecar()
         if after != whole:
-            # choice: of the pieces of generations before, nothing is said, and recovery shards of sets whose originals
-            # are gone serve nothing
+            # Repair may leave two things: pieces of earlier generations, of which the format says nothing, and recovery
+            # shards of sets whose originals are gone, which serve nothing.
             catalog = oracle_sidecar.Reader(whole).catalog
             block = catalog.block
             plain = [bytearray(after), bytearray(whole)]
@@ -458,12 +458,12 @@ class Round:
         return key
 
     def mend_rot(self, rotten, tree, report):
-        """Repairs a file after an update that left it, or was stopped by it; returns the tree that is there then."""
+        """Repairs a rotten file after an update that left it rotten or stopped there; returns the tree after that."""
         code, _, said = self.run("repair", self.name, "--no-sync", exits=(0,) if report else (0, 1, 3))
         if report:
             expect(look(self.base)[0].get(rotten) == tree[0][rotten], "rot in %r was not mended: %s" % (rotten, said))
             return tree
-        # The old sidecar may have lost more by what was edited than it can stand; and it brings back what was deleted.
+        # Edits may cost the old sidecar more than it can stand; and its repair brings back files that were deleted.
         if code == 3:
             self.run("repair", self.name, "--no-sync", "--partial", exits=(0, 1, 3))
         if look(self.base)[0].get(rotten) != tree[0][rotten]:

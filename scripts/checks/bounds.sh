@@ -159,7 +159,7 @@ else
             # shellcheck disable=SC2002 # It shall be a pipe.
             cat payload | run 'encode from pipe' "$shape" "$threads" encode - -k "$k" -m "$m" > piped.fec
             run 'verify container' "$shape" "$threads" verify whole.fec --root @root
-            # One group that is as large as the payload, and groups of a bounded size.
+            # The container `whole` has a single group as large as the payload, `piped` has groups of a bounded size.
             for container in whole piped; do
                 run "decode container, $container" "$shape" "$threads" decode $container.fec -o back --no-sync -f
                 cmp payload back

@@ -5,8 +5,8 @@
 #
 # FEC is the binary; without it one is built. For every shape both encode (the bytes must be equal), each restores and
 # verifies what the other wrote, and both read the same damaged copies: they must agree on the exit code of verify and
-# decode, with and without the root, and whatever is restored must be the payload. What is sealed, in stores too, each
-# opens of the other (scripts/oracle seal).
+# decode, with and without the root, and whatever is restored must be the payload. Each opens what the other sealed, in
+# stores too (scripts/oracle seal).
 #
 #   FEC_SEED     number that the payloads and the damage follow from; printed, random if unset
 #   FEC_ROUNDS   damaged copies of each kind and shape; 1 if unset
@@ -25,8 +25,8 @@ make_scratch
 cd "$scratch"
 echo "cross-check: seed $seed"
 
-# What happens to a copy. `light` is what m shards or the redundancy of a container can bear, `heavy` is not: each kind
-# of damage meets files that can just be restored, and files that cannot.
+# Damage to a copy. m shards, or the redundancy of a container, can bear `light` damage and cannot bear `heavy` damage:
+# each kind of damage meets files that can just be restored, and files that cannot.
 cat > damage.py <<'PYTHON'
 import os, random, sys
 
@@ -107,7 +107,8 @@ read_by_both() {
         theirs=$code
         try "$fec" "$command" -q "${fec_args[@]}" "$path"
         readings=$((readings + 1))
-        # Of several encodings in a folder, each is told by itself; which of them to restore has to be said.
+        # fec verifies each of several encodings in a folder by itself. The oracle ends with 2, as decode does: a root
+        # has to name the encoding that is meant.
         if [ "$command:$theirs:$#" = verify:2:0 ] && [ -d "$path" ] && [ "$code" = 0 ]; then theirs=0; fi
         outcomes[$command:$code]=$((${outcomes[$command:$code]-0} + 1))
         if [ "$code" != "$theirs" ]; then
@@ -176,7 +177,7 @@ check_shape() {
     done
 }
 
-# What the command in "$@" wrote to by-other is the payload, and it ended well.
+# opens COMMAND…: the command has to end well, and to write the payload to by-other.
 opens() {
     rm -f by-other
     try "$@"

@@ -6,12 +6,13 @@ them.
 
 Each page gets a folder and a shell of its own, in which its blocks run one after the other:
 
-    ```console    a line that begins with `$ ` is a command, with `> ` it goes on; the rest is what it prints, on both streams
+    ```console    a line that begins with `$ ` is a command, which goes on in lines with `> `; the other lines are its
+                  output, on both streams
     ```sh         commands alone
 
-A command has to end with 0, or with N where it says `# exit code N`. What it prints has to be what the page says:
-times, kernels, threads and sizes of a terminal do not count, `…` stands for anything in a line, and a line with nothing
-but `…` for any lines. Comments of HTML before a block, which readers do not see, say what differs:
+A command has to end with 0, or with N where it says `# exit code N`. Its output has to be that of the page: times,
+kernels, threads and sizes of a terminal do not count, `…` stands for anything in a line, and a line with nothing but
+`…` for any lines. Comments of HTML before a block, which readers do not see, say what differs:
 
     <!-- check: run COMMAND -->     run it first: makes the files that the page is about
     <!-- check: skip WHY -->        do not run the next block: it takes another machine, a camera, a cloud
@@ -33,7 +34,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MARK = "ended with"
-# What fec says where standard output is a pipe, as it is here, and not the reader's terminal.
+# fec says this where standard output is a pipe, as it is here, and not the reader's terminal.
 OF_PIPES = "standard output gets the root; with -o - it gets a container"
 LIMIT = 600                                     # seconds for a page
 
@@ -106,7 +107,7 @@ def script_of(block):
 
 
 def check_page(path, fec, keep):
-    """What is wrong with it."""
+    """Lists the problems of a page."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
     wrong = ["%s: no such file or heading: %s" % (path, link) for link in broken_links(path, text)]

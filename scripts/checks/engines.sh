@@ -4,11 +4,11 @@
 #
 #   scripts/checks/engines.sh --fec BIN [--only xargs|slurm|kubernetes|dask|ray]
 #
-# Of each: a run without trouble; one of which every process is killed (SIGKILL) when some outputs are there; the same
-# again, which must keep those and make the others; once more, which must keep all and write nothing. Then all are
-# decoded and compared. Slurm's script and the command of Kubernetes run here, two at a time, with the variables that
-# those set. Dask and Ray are installed from PyPI into an environment of their own, and left out where they cannot be
-# had.
+# Each example runs without trouble; then until some outputs are there, when every process is killed (SIGKILL); then
+# again, which must keep these outputs and make the others; then once more, which must keep all and write nothing. Then
+# all outputs are decoded and compared. Slurm's script and the command of Kubernetes run here, two at a time, with the
+# variables that Slurm and Kubernetes set. Dask and Ray are installed from PyPI into an environment of their own, and
+# left out where they cannot be had.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -142,7 +142,7 @@ check() {
     echo "$engine: $all files in $first; killed when $kept were there, the others made; all kept in $again; all decoded"
 }
 
-# What Slurm is told for each exit code: by a stand-in for fec, and one for scontrol.
+# Tests what Slurm's script tells Slurm for each exit code, with stand-ins for fec and for scontrol.
 slurm_codes() {
     local code expected told
     mkdir -p stubs
@@ -174,7 +174,7 @@ python_with() {
 
 mkdir in
 for ((i = 0; i < files; i++)); do
-    # One is empty, and names are as they come.
+    # The inputs include an empty file and a name of two lines.
     case $i in 0) name='an empty one' ;; 1) name=$'two\nlines' ;; *) name="object $i.bin" ;; esac
     head -c $((i * 80000)) /dev/urandom > "in/$name"
 done

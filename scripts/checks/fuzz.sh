@@ -89,7 +89,7 @@ programs=$CARGO_TARGET_DIR/$triple/release
 options=(-timeout=10 -rss_limit_mb=2048 -detect_leaks=0 -max_len=8192)
 # To weigh inputs by what is rare in them takes a good part of the time of short ones.
 [ -z "$fast" ] || options+=(-entropic=0)
-# Of actions a kilobyte says enough: more takes longer, and shows nothing more.
+# A kilobyte of actions says enough: a longer input takes longer, and shows nothing more.
 options_of() { case $1 in window) echo -max_len=1024 ;; archive | frames) echo -max_len=4096 ;; esac; }
 
 # seeds TARGET: copies what the tests have of its format, so that it does not stand in the repository twice.
@@ -152,7 +152,7 @@ fuzz_one() {
     fi
 }
 
-# What adds to the seeds, smallest inputs first.
+# minimise TARGET: packs the inputs that add to the seeds, smallest inputs first.
 minimise() {
     local target=$1 corpus=$scratch/$1/corpus kept=$fuzz/kept/$1 merged=$scratch/$1/merged
     seeds "$target"

@@ -72,7 +72,7 @@ class Module:
         self.paths = []  # (path, line)
 
     def look_up(self, name, wants_module, busy):
-        """What `name` means here: a Module, an item as (file, name), "external", or None if it is unknown."""
+        """The meaning of `name` here: a Module, an item as (file, name), "external", or None if it is unknown."""
         key = (self, name, wants_module)
         if key in busy:
             return None
@@ -89,7 +89,7 @@ class Module:
         return child or item or next(filter(None, found), None)
 
     def resolve(self, path, wants_module=False, busy=frozenset()):
-        """What `path` means here: a Module, an item as (file, name), or "external"."""
+        """The meaning of `path` here: a Module, an item as (file, name), or "external"."""
         at, (head, *rest) = self, path
         if head in ("crate", "self", "super"):
             at = self.root if head == "crate" else self if head == "self" else self.parent
@@ -164,8 +164,8 @@ def load(files, file, folder, parent, crates):
             while tokens[at][0] == "::" and is_name(tokens[at + 1][0]):
                 path.append(tokens[at + 1][0])
                 at += 2
-            # One small word alone is a function or a macro, if it is called. What follows a type in brackets belongs to
-            # that.
+            # A single small word is a function or a macro, if it is called. A word behind a type in brackets belongs to
+            # that type.
             called = tokens[at][0] in ("(", "!")
             if len(path) > 1 or before != "::" and (called or not token[0].islower()):
                 module.paths.append((path, line))

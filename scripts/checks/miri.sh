@@ -26,7 +26,7 @@ if ! cargo +nightly miri --version > /dev/null 2>&1; then
         refuse "Miri cannot be had here"
 fi
 cd "$root"
-# Of its own, since everything is compiled for Miri.
+# Miri gets a target folder of its own, since everything is compiled for Miri.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/miri
 # The sizes of the caches are read from the system.
 export MIRIFLAGS="${MIRIFLAGS:-} -Zmiri-disable-isolation"

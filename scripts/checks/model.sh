@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The cache model of `fec bench` against another simulator: cachegrind runs the real code on the same caches, with the
-# kernels that valgrind knows. What is compared is the difference of runs with more and fewer rounds, so that neither
-# start nor end of the program counts.
+# kernels that valgrind knows. Both count the difference of runs with more and fewer rounds, so that neither start nor
+# end of the program counts.
 #
 #   scripts/checks/model.sh [FEC]
 #
@@ -68,7 +68,7 @@ check() {
 }
 
 for backend in ${backends//,/ }; do
-    # One with vectors and one without: valgrind knows neither AVX-512 nor GFNI.
+    # A kernel with vectors and a kernel without: valgrind knows neither AVX-512 nor GFNI.
     case $backend in
         ssse3) l1=1 transforms=2 aligned=3 streams=2 places=8 ;;
         scalar) l1=8 transforms=8 aligned=8 streams=3 places=1 ;;

@@ -41,7 +41,7 @@ def has_test(path, name):
 
 
 def names_of(text):
-    """What leads nowhere, and how many names there are."""
+    """The names that lead nowhere, and the number of all names."""
     wrong, count = [], 0
     for number, passage in passages(text):
         path = None

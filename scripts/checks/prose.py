@@ -19,11 +19,7 @@ import tokenize
 COLUMNS = 120
 # Sentences and lines of each folder. A folder that is not here has none.
 LIMITS = {
-    ".ci": (3, 0),
-    "action": (1, 0),
     "crates/fec-cli": (10, 0),
-    "examples": (1, 0),
-    "scripts": (97, 61),
 }
 RUST = re.compile(r"""
     (?P<comment>//.*) | /\*[\s\S]*?\*/ | (?:b|c)?r(?P<hashes>\#*)"[\s\S]*?"(?P=hashes) | (?:b|c)?"(?:\\[\s\S]|[^"\\])*"

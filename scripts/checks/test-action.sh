@@ -12,7 +12,7 @@ FEC=$(find_fec "$1")
 export FEC
 make_scratch
 cd "$scratch"
-# What a runner gives to each step.
+# A runner gives these variables to each step.
 export RUNNER_TEMP=$scratch/temp GITHUB_OUTPUT=$scratch/output GITHUB_STEP_SUMMARY=$scratch/summary.md
 mkdir temp dist 'dist/a folder'
 seq 1 300000 > dist/program

@@ -4,7 +4,7 @@
 #   scripts/checks/test-age.sh FEC [ROUNDS]
 #
 # With Go, which loads both from its module proxy, Go's age has the post-quantum keys too; without it Debian's age
-# serves, which may be older. What cannot be had is told, and is no failure of fec.
+# serves, which may be older. A message names each part that cannot be had; that is no failure of fec.
 set -euo pipefail
 
 # shellcheck source=scripts/lib.sh
@@ -36,7 +36,7 @@ if has go; then
     folder=$(go mod download -json "$VECTORS" 2> /dev/null | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || true
 fi
 if [ -n "$folder" ]; then
-    FEC_AGE_VECTORS=$folder/testdata cargo test --profile ci -p fecfile --lib age::
+    FEC_AGE_VECTORS=$folder/testdata cargo test --profile ci -p fec-keys --lib age::
 else
     echo "the vectors of age: NOT TESTED: Go, which would load them, is not here"
 fi

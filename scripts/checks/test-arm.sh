@@ -116,7 +116,7 @@ check_stream() (
     wait $! || fail "$cpu: the stream over UDP was not restored"
     cmp payload back
     rm back
-    # What benches report under emulation says so, before the first figure.
+    # A report under emulation must say so, before the first figure.
     for preset in kernels window; do
         arm "$cpu" "$binary" bench "$preset" --budget 1 > report || fail "$cpu: fec bench $preset"
         shown=$(grep -m 1 -i emulated report) || fail "$cpu: fec bench $preset does not tell that it is emulated"
@@ -133,11 +133,12 @@ check_core() (
     cargo test --profile "$profile" -p fec-core --features blake3-lanes --target "$target" "$@"
 )
 
-# check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs; the tests
-# are native, the binary under test is not.
-check_golden() {
-    FEC_UNDER_TEST="timeout $timeout qemu-aarch64 -cpu $1 $binary" cargo test --profile ci -p fec-cli --test golden -- "$2"
-}
+# check_golden CPU NAMES: the vectors of the independent implementation, in the tests with NAMES in theirs.
+check_golden() (
+    build_like aarch64
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout $timeout qemu-aarch64 -cpu $1"
+    cargo test --profile ci -p fecfile --test encodings --test sidecars --target "$target" -- "$2"
+)
 
 if [ "${1-}" = --smoke ]; then
     check_core "${cpus[0]}" ci --test small
@@ -152,7 +153,7 @@ for cpu in "${cpus[@]}"; do
     echo "test-arm: emulated $cpu"
     check_core "$cpu" release "$@"
     check_golden "$cpu" "$golden"
-    golden=every_vector
+    golden=byte_for_byte
     check_binary "$cpu"
     # Streams run the same code on all models but for what detection picks.
     [ "$cpu" != "${cpus[0]}" ] || check_stream "$cpu"

@@ -51,10 +51,10 @@ fi
 cd "$root"
 make_scratch
 export PYTHONDONTWRITEBYTECODE=1
-FEC_TEST_BINARY=$(cargo test --profile ci -p fecfile --features stores --test stores_cloud --no-run --message-format json |
-    sed -n 's/.*"name":"stores_cloud".*"executable":"\([^"]*\)".*/\1/p')
+FEC_TEST_BINARY=$(cargo test --profile ci -p fec-stores --test cloud --no-run --message-format json |
+    sed -n 's/.*"name":"cloud".*"executable":"\([^"]*\)".*/\1/p')
 export FEC_TEST_BINARY
-# What the user has is not for these servers, nor is the way to the world.
+# Settings of the user are not for these servers, nor is a proxy to the outside.
 printf '%s\n' '[right]' 'aws_access_key_id = testkey' 'aws_secret_access_key = testsecret' '[wrong]' \
     'aws_access_key_id = testkey' 'aws_secret_access_key = wrong' '[nobody]' 'region = us-east-1' > "$scratch/credentials"
 export AWS_SHARED_CREDENTIALS_FILE=$scratch/credentials AWS_CONFIG_FILE=/dev/null NO_PROXY=127.0.0.1

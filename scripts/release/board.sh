@@ -75,7 +75,7 @@ case ${1-} in
     ;;
 esac
 
-# One connection for all, so that a password is asked for once; it ends with the script.
+# All commands share a connection, which ends with the script, so that ssh asks for a password once.
 make_scratch
 read -r -a ssh <<< "${FEC_SSH:-ssh}"
 has "${ssh[0]}" || refuse "needs ${ssh[0]} (on Debian: apt-get install openssh-client)"
@@ -94,7 +94,7 @@ trap finish EXIT
 
 folder=$(printf '%q' "${FEC_BOARD_DIR-}")
 code=0
-# What it is, where to work, and what there is room for: three lines, in whatever shell they have there.
+# The host tells its system, the folder to work in and the room there: three lines, in whatever shell the host has.
 told=$(there "dir=$folder; dir=\${dir:-\${TMPDIR:-/tmp}}; uname -sm; echo \"\$dir\"; df -Pk \"\$dir\" | tail -n 1" < /dev/null) || code=$?
 [ "$code" != 255 ] || refuse "ssh does not reach $host: it says why above; try \`ssh $host true\`"
 [ "$code" = 0 ] || refuse "$host does not tell what it is: \`uname -sm\` or \`df\` ended with $code"

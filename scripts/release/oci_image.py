@@ -108,7 +108,7 @@ def main():
         "platform": PLATFORMS[args.machine],
         "annotations": {"org.opencontainers.image.ref.name": args.tag, "io.containerd.image.name": f"{args.name}:{args.tag}"},
     }]}
-    # What `docker load` reads where it does not know layouts.
+    # `docker load` reads manifest.json where it does not know layouts.
     def path(descriptor):
         return f"blobs/{descriptor['digest'].replace(':', '/')}"
 

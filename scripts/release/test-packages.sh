@@ -45,7 +45,7 @@ round_trip() {
     local inside=$1 work=$1/trial known=''
     mkdir -p "$work"
     head -c 3000000 "$scratch/payload" > "$work/file"
-    # What folder a program begins in is not chroot's to choose: names are full ones.
+    # Names are full paths, since chroot does not choose the folder that a program begins in.
     run() { enter "$inside" "$2" "$3" "${@:4}"; }
     [ "$(run "$@" --version)" = "fec $version" ] || fail "$2: another version"
     known=$(run "$@" encode -q /trial/file -k 10 -m 4)
@@ -163,7 +163,7 @@ for layer in json.loads((copied / "manifest.json").read_text())["layers"]:
         tar.extractall(inside, filter="fully_trusted")
 EOF
     [ "$(stat -c %a "$inside/tmp")" = 1777 ]
-    # What whoever runs a container puts there.
+    # The runtime of a container puts this file there.
     mkdir -p "$inside/etc"
     echo '127.0.0.1 localhost' > "$inside/etc/hosts"
     round_trip "$inside" "$machine" /usr/bin/fec

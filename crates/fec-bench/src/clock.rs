@@ -1,7 +1,7 @@
 //! The quality of the clocks: the timer's cost and resolution, the tick counter's rate, and the core's real clock.
 
 use crate::ticks;
-use fecfile::processor::line;
+use fec_base::processor::line;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

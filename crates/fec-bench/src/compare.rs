@@ -5,7 +5,7 @@ use crate::report::{BenchReport, Comparison, GateVerdict};
 use crate::stats::Summary;
 use crate::table::{Cell, FigureTable, figure, key};
 use crate::words::count;
-use fecfile::names::show;
+use fec_base::names::show;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,13 +3,14 @@
 //!
 //! A slowdown, a shut gate or a signal is no error: the report tells of it.
 
+use fec_base::error::Cause;
+use fec_base::names::show;
 use fec_core::block::CodeError;
 use fec_core::error::FormatError;
 use fec_core::set::SetError;
 use fec_core::window::SettingsError;
+use fec_live::loss::Loss;
 use fecfile::Class;
-use fecfile::live::loss::Loss;
-use fecfile::names::show;
 use fecfile::seal::SealError;
 use std::path::PathBuf;
 

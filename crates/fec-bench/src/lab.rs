@@ -9,8 +9,8 @@ use crate::options::Options;
 use crate::progress::{RunPoint, RunProgress};
 use crate::slices::Slices;
 use crate::stats::Summary;
+use fec_base::interrupt::interrupted;
 use fecfile::Settings;
-use fecfile::interrupt::interrupted;
 use std::time::{Duration, Instant};
 
 /// Fewest slices of a figure, however little time is left.

@@ -1,8 +1,8 @@
 //! The best that the transport alone can do: packets over loopback, in runs that the kernel cuts and joins (GSO and
 //! GRO) against a system call for each packet.
 
-use fecfile::live::chunk::Chunk;
-use fecfile::live::udp::{PacketReceiver, PacketSender, enlarge};
+use fec_live::chunk::Chunk;
+use fec_live::udp::{PacketReceiver, PacketSender, enlarge};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

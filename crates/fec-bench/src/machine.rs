@@ -1,7 +1,7 @@
 //! The header of every report: the machine, the system, the compiler, the revision, the clocks.
 
 use crate::clock::Clocks;
-use fecfile::processor::{self, data_caches, field, line};
+use fec_base::processor::{self, data_caches, field, line};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -6,8 +6,8 @@ use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::Profile;
+use fec_live::loss::Loss;
 use fecfile::Settings;
-use fecfile::live::loss::Loss;
 use std::path::PathBuf;
 use std::time::Duration;
 

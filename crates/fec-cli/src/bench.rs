@@ -8,9 +8,9 @@ use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use crate::terminal::{harmless, width};
 use crate::tuned;
+use fec_base::names::show;
 use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
 use fec_core::gf256::kernel::Backend;
-use fecfile::names::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &args::Bench, settings: &Settings) -> Result<Exit> {
     let saved = args.compare.as_deref().map(|path| Ok((path, BenchReport::read(path)?)));
     let saved = saved.transpose().map_err(failure)?;
     let format = if settings.json { Format::Json } else { args.format.into() };
-    fecfile::interrupt::defer();
+    fec_base::interrupt::defer();
     let options = options(args, settings);
     if args.gates {
         return gates(&options, format);

@@ -6,7 +6,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::fits::mode_of;
 use crate::fits::table::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
-use crate::inputs::{Clue, Inputs, check_not_piped_shard, inputs, output_meant};
+use crate::inputs::{self, Clue, Inputs, check_not_piped_shard, inputs, output_meant};
 use crate::proofs::Proofs;
 use crate::settings::Settings;
 use crate::sidecar;
@@ -14,21 +14,21 @@ use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, made_of_inputs, open_input, payload_output};
+use fec_base::io::output::{self, Policy, is_special};
+use fec_base::names::{is_plain, show_bytes};
 use fec_core::params::Form;
-use fecfile::age::Keys;
-use fecfile::archive::{self, Archive, check_only_stream};
+use fec_keys::age::Keys;
+use fec_keys::sign::Trust;
+use fec_live::address::Address;
+use fec_live::detect;
+use fecfile::archive::{Archive, check_only_stream};
 use fecfile::forms::Beginning;
-use fecfile::io::output::{self, Policy, is_special};
-use fecfile::live::address::Address;
-use fecfile::live::detect;
-use fecfile::names::{is_plain, show_bytes};
 use fecfile::pipe::{self, Pipe};
 use fecfile::range::PayloadRange;
 use fecfile::report::Restored;
 use fecfile::restore::Wish;
 use fecfile::seal::Opener;
-use fecfile::sign::Trust;
-use fecfile::{Context, Input};
+use fecfile::{Context, EncodingError, Error, Input};
 use report::{Asked, Report};
 use std::ffi::OsString;
 use std::fs::File;
@@ -73,10 +73,14 @@ pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
 
 /// Takes a lost payload as a result too: the report tells how much of it was restored.
 fn or_lost(restored: fecfile::Result<Restored>) -> Result<Restored> {
-    match restored {
-        Err(fecfile::Error { kind: fecfile::ErrorKind::Lost(lost), .. }) => Ok(*lost),
-        restored => Ok(restored?),
-    }
+    let restored = restored.or_else(|error| {
+        let (action, place) = (error.action, error.place.clone());
+        match error.into_cause()? {
+            EncodingError::Lost(lost) => Ok(*lost),
+            other => Err(Error::at(action, place, other)),
+        }
+    });
+    Ok(restored?)
 }
 
 struct Decoding<'a> {
@@ -101,7 +105,7 @@ impl<'a> Decoding<'a> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
         let context = Context { settings: self.settings.library, progress: &bars };
-        let beginning = archive::beginning(input)?;
+        let beginning = inputs::beginning(input)?;
         if beginning == Beginning::Stream && !self.wants_proofs() && !self.args.open.is_given() {
             check_only_stream(input, &context)?;
             self.settings.given.check(STREAM)?;
@@ -329,7 +333,7 @@ impl<'a> Decoding<'a> {
     /// The failure of an input in which nothing was found. Options that a live stream has no use for made fec look for
     /// an encoding in one.
     fn explain(&self, clue: &Clue<'_>, error: fecfile::Error) -> Failure {
-        let is_stream = matches!(error.kind, fecfile::ErrorKind::NothingFound(_)) && clue.is_stream();
+        let is_stream = matches!(error.cause(), Some(EncodingError::NothingFound(_))) && clue.is_stream();
         match self.settings.given.check(STREAM) {
             Err(refusal) if is_stream => refusal,
             _ => clue.explain(error),

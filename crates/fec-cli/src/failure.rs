@@ -2,13 +2,13 @@
 
 use crate::secrets::{hides, hushed};
 use crate::terminal::{folded, harmless};
+use fec_base::names::{show, show_input};
+use fec_base::roots::parse_root;
+use fec_keys::sign::SignError;
+use fec_sidecar::SidecarError;
 use fecfile::error::{Class, Place};
 use fecfile::forms::Beginning;
-use fecfile::names::{show, show_input};
-use fecfile::roots::parse_root;
-use fecfile::sidecar::SidecarError;
-use fecfile::sign::SignError;
-use fecfile::{Error, ErrorKind};
+use fecfile::{EncodingError, Error, ErrorKind};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
@@ -125,18 +125,29 @@ impl From<Error> for Failure {
             exit: error.class().into(),
             message: plain(&error.to_string()),
             help: match &error.kind {
-                ErrorKind::Live(cause) => crate::stream::help::help(cause),
-                ErrorKind::Seal(cause) => crate::seal::help::help(cause).map(str::to_owned),
-                ErrorKind::Sign(cause) => sign_help(cause).map(str::to_owned),
                 ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::NotFound => meant_by(&error.place),
                 ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::PermissionDenied => {
                     Some(NOT_ALLOWED.to_owned())
                 }
-                _ => help(&error).map(str::to_owned),
+                _ => help(&error),
             },
             broken_pipe,
         }
     }
+}
+
+/// Advice for the causes of encodings, live streams, seals, signatures and sidecars. Those of stores have theirs in the
+/// commands.
+fn help_of_cause(error: &Error) -> Option<String> {
+    if let Some(cause) = error.cause() {
+        return crate::stream::help::help(cause);
+    }
+    if let Some(cause) = error.cause() {
+        return encoding_help(error.action, cause).map(str::to_owned);
+    }
+    let seal = error.cause().and_then(crate::seal::help::help);
+    let sign = error.cause().and_then(sign_help);
+    seal.or(sign).or_else(|| error.cause().and_then(sidecar_help)).map(str::to_owned)
 }
 
 /// Advice for missing permissions.
@@ -234,8 +245,68 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
     })
 }
 
+/// Advice for an error of encodings that stopped an action.
+fn encoding_help(action: &str, cause: &EncodingError) -> Option<&'static str> {
+    Some(match cause {
+        EncodingError::NothingFound(found) if !found.leftovers.denied.is_empty() => NOT_ALLOWED,
+        EncodingError::NoneWhole { leftovers, .. } if !leftovers.denied.is_empty() => NOT_ALLOWED,
+        EncodingError::Lost(restored) if !restored.leftovers.denied.is_empty() => NOT_ALLOWED,
+        EncodingError::EncodeMemory { .. } => {
+            "choose a smaller --group-size, leave it out with a file, or allow more with --max-memory"
+        }
+        EncodingError::FewLeft { .. } => "with -o they go to a file, if there is room for it",
+        EncodingError::OneShardDeep => "name more of them, or leave --deep out",
+        EncodingError::OutOfPayload(_) => "choose a --range within it",
+        EncodingError::DigestsOfPipe => "save the pipe to a file first, or leave --payload-digest out",
+        EncodingError::ManyGroups(_) => "a larger --set-size makes fewer groups",
+        EncodingError::TooManyEncodings(_) => "give --root, or split the input",
+        EncodingError::NothingFound(found) if found.live() == Beginning::Stream => {
+            "fec decode restores it, without --root, --partial and --early"
+        }
+        EncodingError::NothingFound(found) if found.live() == Beginning::Sealed => {
+            "fec decode restores it: give its key with --key-file, or --passphrase"
+        }
+        EncodingError::NothingFound(found) if found.wanted.is_some() => {
+            "are these the right files? Each encoding has a root of its own: other options, or a container instead of \
+             shard files, give another one"
+        }
+        EncodingError::NothingFound(_) => "name the shard files, their folder, or the container",
+        EncodingError::Ambiguous(_) => "choose one with --root",
+        EncodingError::StreamAndEncodings(_) => "choose the stream with --stream, or an encoding with --root",
+        EncodingError::NoneWhole { .. } => "choose one with --root to see what is lost",
+        EncodingError::NotWhole { .. } | EncodingError::Cut { .. } => {
+            "save the stream to a file: there --partial writes all that is left"
+        }
+        EncodingError::Untrue { .. } => {
+            "nothing was restored: no choice of shards can give what the root stands for"
+        }
+        EncodingError::ShardFileAlone => {
+            "with --root fec verify checks it by itself; to restore the payload, name the shard files"
+        }
+        EncodingError::MetaLost | EncodingError::HoldsAnother | EncodingError::OtherEncoding(_)
+            if action == "keep" =>
+        {
+            "nothing was changed; choose another name with -o, or replace all of it with -f"
+        }
+        EncodingError::MetaLost => "fec decode restores the payload, to be encoded again",
+        EncodingError::OtherRoot => {
+            "nothing was changed; fec decode restores the payload, to be encoded again"
+        }
+        EncodingError::NameNotPlain => "fec decode -o restores the payload, to be encoded again",
+        EncodingError::HoldsAnother => "nothing was changed; write what is made anew elsewhere with -o",
+        _ => return None,
+    })
+}
+
 /// Advice for an error of the library.
-pub(crate) fn help(error: &Error) -> Option<&'static str> {
+pub(crate) fn help(error: &Error) -> Option<String> {
+    match &error.kind {
+        ErrorKind::Other(_) => help_of_cause(error),
+        _ => help_of_kind(error).map(str::to_owned),
+    }
+}
+
+fn help_of_kind(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsFolder if error.action == "write" => {
             "choose another name with -o; -o - is standard output"
@@ -252,9 +323,6 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
         ErrorKind::NotOwn(_) => {
             "if nobody needs it, remove it; who wrote it may want something else than you"
         }
-        ErrorKind::NothingFound(found) if !found.leftovers.denied.is_empty() => NOT_ALLOWED,
-        ErrorKind::NoneWhole { leftovers, .. } if !leftovers.denied.is_empty() => NOT_ALLOWED,
-        ErrorKind::Lost(restored) if !restored.leftovers.denied.is_empty() => NOT_ALLOWED,
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == "keep" => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
@@ -271,52 +339,10 @@ pub(crate) fn help(error: &Error) -> Option<&'static str> {
             "run it again when nobody writes to the files; what was mended stays mended"
         }
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
-        ErrorKind::Sidecar(cause) => return sidecar_help(cause),
         ErrorKind::SetMemory { .. } if error.action == "encode" => {
             "choose a smaller --set-size, or allow more with --max-memory, as in --max-memory 256MiB"
         }
         ErrorKind::SetMemory { .. } => "allow more with --max-memory",
-        ErrorKind::EncodeMemory { .. } => {
-            "choose a smaller --group-size, leave it out with a file, or allow more with --max-memory"
-        }
-        ErrorKind::FewLeft { .. } => "with -o they go to a file, if there is room for it",
-        ErrorKind::OneShardDeep => "name more of them, or leave --deep out",
-        ErrorKind::OutOfPayload(_) => "choose a --range within it",
-        ErrorKind::DigestsOfPipe => "save the pipe to a file first, or leave --payload-digest out",
-        ErrorKind::ManyGroups(_) => "a larger --set-size makes fewer groups",
-        ErrorKind::TooManyEncodings(_) => "give --root, or split the input",
-        ErrorKind::NothingFound(found) if found.live() == Beginning::Stream => {
-            "fec decode restores it, without --root, --partial and --early"
-        }
-        ErrorKind::NothingFound(found) if found.live() == Beginning::Sealed => {
-            "fec decode restores it: give its key with --key-file, or --passphrase"
-        }
-        ErrorKind::NothingFound(found) if found.wanted.is_some() => {
-            "are these the right files? Each encoding has a root of its own: other options, or a container instead of \
-             shard files, give another one"
-        }
-        ErrorKind::NothingFound(_) => "name the shard files, their folder, or the container",
-        ErrorKind::Ambiguous(_) => "choose one with --root",
-        ErrorKind::StreamAndEncodings(_) => "choose the stream with --stream, or an encoding with --root",
-        ErrorKind::NoneWhole { .. } => "choose one with --root to see what is lost",
-        ErrorKind::NotWhole { .. } | ErrorKind::Cut { .. } => {
-            "save the stream to a file: there --partial writes all that is left"
-        }
-        ErrorKind::Untrue { .. } => {
-            "nothing was restored: no choice of shards can give what the root stands for"
-        }
-        ErrorKind::ShardFileAlone => {
-            "with --root fec verify checks it by itself; to restore the payload, name the shard files"
-        }
-        ErrorKind::MetaLost | ErrorKind::HoldsAnother | ErrorKind::OtherEncoding(_)
-            if error.action == "keep" =>
-        {
-            "nothing was changed; choose another name with -o, or replace all of it with -f"
-        }
-        ErrorKind::MetaLost => "fec decode restores the payload, to be encoded again",
-        ErrorKind::OtherRoot => "nothing was changed; fec decode restores the payload, to be encoded again",
-        ErrorKind::NameNotPlain => "fec decode -o restores the payload, to be encoded again",
-        ErrorKind::HoldsAnother => "nothing was changed; write what is made anew elsewhere with -o",
         _ => return None,
     })
 }

@@ -4,17 +4,18 @@ use crate::failure::{Exit, Failure, Result, misuse};
 use crate::proofs::Proofs;
 use crate::secrets::hides;
 use crate::settings::Settings;
+use crate::survey::survey;
 use crate::target::{check_stdin, is_dash, open_input, quoted};
+use fec_base::io::small;
+use fec_base::names::{counted, hex, show};
+use fec_base::roots::{self, Line};
 use fec_core::params::Form;
+use fec_live::detect;
+use fec_sidecar::Sidecar;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
 use fecfile::input::Content;
-use fecfile::io::small;
-use fecfile::names::{counted, hex, show};
-use fecfile::roots::{self, Line};
-use fecfile::sidecar::Sidecar;
-use fecfile::survey::survey;
-use fecfile::{Error, ErrorKind, Input};
+use fecfile::{EncodingError, Error, Input};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -123,7 +124,7 @@ pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
 /// Refuses a shard file on standard input: it has no name and no neighbours.
 pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()> {
     if is_dash(path) && archive.form() == Form::Shards {
-        return Err(Error::at("read", path, ErrorKind::ShardFileAlone).into());
+        return Err(Error::at("read", path, EncodingError::ShardFileAlone).into());
     }
     Ok(())
 }
@@ -274,7 +275,7 @@ impl<'a> Clue<'a> {
     /// The error. If nothing was found, it tells whether the input is a live stream, or a root in place of an encoding.
     pub(crate) fn explain(&self, mut error: Error) -> Failure {
         let class = error.class();
-        let ErrorKind::NothingFound(found) = &mut error.kind else { return error.into() };
+        let Some(EncodingError::NothingFound(found)) = error.cause_mut() else { return error.into() };
         found.leftovers.beginning = self.beginning;
         let command = self.command;
         let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
@@ -307,4 +308,11 @@ impl<'a> Clue<'a> {
             }),
         }
     }
+}
+
+/// Tells whether an input starts like a live stream, sealed or not.
+pub(crate) fn beginning(input: &Input) -> fecfile::Result<Beginning> {
+    let Input::One(object) = input else { return Ok(Beginning::Other) };
+    let Content::Bytes(bytes, _) = &object.content else { return Ok(Beginning::Other) };
+    detect::object(bytes.as_ref()).map_err(|e| Error::io("read", object.place.as_path(), e))
 }

@@ -34,6 +34,7 @@ mod sign;
 mod signals;
 mod stores;
 mod stream;
+mod survey;
 mod target;
 mod terminal;
 mod tuned;
@@ -44,9 +45,9 @@ mod verify;
 use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};
 use failure::{Exit, Failure};
-use fecfile::io::lease::take_open_elsewhere;
-use fecfile::io::temporary::{Removed, take_removed};
-use fecfile::names::{bytes, show};
+use fec_base::io::lease::take_open_elsewhere;
+use fec_base::io::temporary::{Removed, take_removed};
+use fec_base::names::{bytes, show};
 use fits::Given;
 use fits::table::TEXT;
 use std::process::ExitCode;
@@ -69,10 +70,10 @@ fn main() -> ExitCode {
     };
     start_logging(cli.common.verbose);
     if cli.common.locate {
-        fecfile::stages::start();
+        fec_base::stages::start();
     }
     let outcome =
-        run(&cli, given).and_then(|exit| match fecfile::io::closing::close_copy(std::io::stdout()) {
+        run(&cli, given).and_then(|exit| match fec_base::io::closing::close_copy(std::io::stdout()) {
             // The caller closed standard output, so nothing that was meant for it is missed.
             Err(_) if closed::check_stdout().is_err() => Ok(exit),
             closed => closed.map(|()| exit).map_err(Failure::stdout),

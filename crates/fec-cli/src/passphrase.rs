@@ -1,7 +1,7 @@
 //! Passphrases: from a variable of the environment, or asked for at the terminal.
 
 use crate::failure::{Exit, Failure, Result};
-use fecfile::passphrases::check_new;
+use fec_keys::passphrases::check_new;
 use std::env::VarError;
 use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStringExt;

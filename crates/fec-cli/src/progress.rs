@@ -1,7 +1,7 @@
 //! Progress: a bar on a terminal, lines of JSON if asked for, or nothing.
 
+use fec_base::context::Meter;
 use fec_core::executor::lock;
-use fecfile::context::Meter;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -32,7 +32,7 @@ pub(crate) struct Bars {
     pub(crate) scan: &'static str,
 }
 
-impl fecfile::context::Progress for Bars {
+impl fec_base::context::Progress for Bars {
     fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_> {
         let action = if action == "scan" { self.scan } else { action };
         Box::new(Count::new(self.mode, self.quiet, action, total))

@@ -6,10 +6,10 @@ use crate::seal::args::Open;
 use crate::settings::Settings;
 use crate::sign::args::Trusted;
 use crate::target::quoted;
+use fec_base::names::hex;
 use fec_core::digest::Digest;
+use fec_sidecar::Sidecar;
 use fecfile::archive::Archive;
-use fecfile::names::hex;
-use fecfile::sidecar::Sidecar;
 use fecfile::{Context, Input};
 use std::path::{Path, PathBuf};
 

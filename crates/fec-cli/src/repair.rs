@@ -10,15 +10,15 @@ use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;
 use crate::sign::SignedBy;
 use crate::stores;
+use crate::survey::survey;
 use crate::target::{is_dash, made_of_inputs, quoted};
+use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
+use fec_sidecar::Sidecar;
 use fecfile::Context;
 use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
-use fecfile::names::{hex, show};
 use fecfile::repair::{Repair, Repaired};
-use fecfile::sidecar::Sidecar;
-use fecfile::survey::survey;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -110,7 +110,7 @@ fn sidecars_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(Vec::new());
     }
-    let mut names = fecfile::io::list(path).map_err(|e| Failure::io("read", path, e))?;
+    let mut names = fec_base::io::list(path).map_err(|e| Failure::io("read", path, e))?;
     names.sort();
     let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == sidecar::ENDING);
     Ok(names.into_iter().map(|name| path.join(name)).filter(is_named).filter(|path| path.is_file()).collect())

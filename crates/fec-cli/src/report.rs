@@ -1,10 +1,10 @@
 //! Parts that the reports of several commands share: the library's values as JSON.
 
 use crate::inputs::few;
+use fec_base::ranges;
 use fec_core::digest::Digest;
 use fecfile::Archive;
 use fecfile::forms::Leftovers;
-use fecfile::ranges;
 use serde::Serialize;
 
 /// The bytes from `start` up to, but not including, `end`.

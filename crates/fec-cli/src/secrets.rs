@@ -4,7 +4,7 @@
 //! user may have put one, if no such file exists: a message that tells such a word as a name tells other words in its
 //! place. The rest of a message stays whole, even where the passphrase consists of its words.
 
-use fecfile::names::{conceal, show};
+use fec_base::names::{conceal, show};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -7,10 +7,10 @@ use crate::fits::Given;
 use crate::progress::{Bars, Mode};
 use crate::terminal::{folded, harmless};
 use crate::tuned;
+use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::names::show_bytes;
+use fec_base::processor;
 use fec_core::gf256::kernel::{Backend, BackendError};
-use fecfile::io::output::{ANYBODY, Policy};
-use fecfile::names::show_bytes;
-use fecfile::processor;
 use serde::Serialize;
 
 /// The version of all JSON objects that fec prints. It changes when a field changes its meaning.

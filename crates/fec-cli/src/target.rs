@@ -3,10 +3,10 @@
 use crate::closed;
 use crate::failure::{Failure, Result, misuse};
 use crate::secrets::hides;
+use fec_base::io::output::{Policy, is_same, is_shard_file, is_special, open_special};
+use fec_base::io::temporary::parent;
+use fec_base::names::show;
 use fecfile::error::Place;
-use fecfile::io::output::{Policy, is_same, is_shard_file, is_special, open_special};
-use fecfile::io::temporary::parent;
-use fecfile::names::show;
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use std::ffi::OsString;
 use std::fs::File;

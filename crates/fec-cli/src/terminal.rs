@@ -1,6 +1,6 @@
 //! The width of report lines, and text that is harmless on a terminal.
 
-use fecfile::names::show_bytes;
+use fec_base::names::show_bytes;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 

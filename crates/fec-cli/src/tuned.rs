@@ -5,10 +5,10 @@
 //! the content of the file.
 
 use crate::failure::{Failure, Result, misuse, say};
+use fec_base::io::output::{ANYBODY, Policy, write_text};
+use fec_base::io::own::open_regular;
+use fec_base::processor;
 use fec_core::gf256::kernel::{Backend, Tuning};
-use fecfile::io::output::{ANYBODY, Policy, write_text};
-use fecfile::io::own::open_regular;
-use fecfile::processor;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::secrets::{HIDDEN, repeatable, repeats, value_is_harmless};
 use crate::settings::report_failure;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use fecfile::names::show;
+use fec_base::names::show;
 use std::error::Error;
 
 /// Prints why a command line cannot be used, or the help that it asks for. Returns the exit code.

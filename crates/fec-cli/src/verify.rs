@@ -10,23 +10,23 @@ use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::mode_of;
 use crate::fits::table::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
-use crate::inputs::{Clue, Inputs, check_kinds, check_not_piped_shard, inputs};
+use crate::inputs::{Clue, Inputs, beginning, check_kinds, check_not_piped_shard, inputs};
 use crate::proofs::{Proofs, has_root};
 use crate::settings::Settings;
 use crate::sidecar;
 use crate::stores;
+use crate::survey::{Place, Survey, survey};
 use crate::target::is_dash;
+use fec_base::io::temporary::parent;
+use fec_base::names::{show, show_input};
 use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
-use fecfile::archive::{self, Archive};
-use fecfile::io::temporary::parent;
-use fecfile::live::detect;
-use fecfile::names::{show, show_input};
+use fec_live::detect;
+use fec_sidecar::Sidecar;
+use fecfile::archive::Archive;
 use fecfile::report::Verified;
-use fecfile::sidecar::Sidecar;
-use fecfile::survey::{Place, Survey, survey};
-use fecfile::{Context, ErrorKind, Input};
+use fecfile::{Context, EncodingError, Input};
 use outcome::{exit, find, opens};
 use report::{Asked, Report};
 use std::io::{self, Read};
@@ -288,12 +288,12 @@ impl One<'_> {
         let trust = trust.as_ref();
         match inputs(paths, "verify").map_err(Unopened::other)? {
             Inputs::Objects(input) => {
-                let beginning = archive::beginning(&input).map_err(|e| Unopened::other(e.into()))?;
+                let beginning = beginning(&input).map_err(|e| Unopened::other(e.into()))?;
                 let clue = Clue::of((&input, paths), beginning, "verify", proofs);
                 let archive = find(&input, root, trust, context).map_err(|e| {
                     let is_one_shard = matches!(&input, Input::One(_))
-                        && matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
-                    let is_several = matches!(&e.kind, ErrorKind::Ambiguous(_) | ErrorKind::NoneWhole { .. });
+                        && matches!(e.cause(), Some(EncodingError::NothingFound(found)) if found.is_shard_file);
+                    let is_several = matches!(e.cause(), Some(EncodingError::Ambiguous(_) | EncodingError::NoneWhole { .. }));
                     Unopened { failure: clue.explain(e), is_one_shard, is_several }
                 })?;
                 if !archive.is_one_shard() {
@@ -313,7 +313,7 @@ impl One<'_> {
                     let input = Input::spooled(&path, input).map_err(explain)?;
                     let archive = find(&input, root, trust, context).map_err(|e| {
                         let is_one_shard =
-                            matches!(&e.kind, ErrorKind::NothingFound(found) if found.is_shard_file);
+                            matches!(e.cause(), Some(EncodingError::NothingFound(found)) if found.is_shard_file);
                         Unopened { is_one_shard, ..explain(e) }
                     })?;
                     if !archive.is_one_shard() {

@@ -2,11 +2,11 @@
 
 use crate::buffers::{bytes_of, new_rows};
 use crate::errors::{Damaged, UsageError, no_code};
+use fec_base::threads::Threads;
 use fec_core::block::{self, Plan};
 use fec_core::executor::Executor;
 use fec_core::gf256::kernel::Backend;
 use fecfile::Settings;
-use fecfile::threads::Threads;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMapping};

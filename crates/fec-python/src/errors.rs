@@ -2,7 +2,7 @@
 //! of the command.
 
 use fec_core::block::CodeError;
-use fecfile::error::{Class, Error, ErrorKind, Place};
+use fecfile::error::{Class, EncodingError, Error, ErrorKind, Place};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::io;
@@ -15,17 +15,17 @@ pyo3::import_exception!(fecshards.errors, WrongRoot);
 /// The exception for an error.
 pub(crate) fn exception(py: Python<'_>, error: Error) -> PyErr {
     let (class, message) = (error.class(), error.to_string());
+    if let Some(EncodingError::Lost(restored)) = error.cause() {
+        let raised = of_class(class, message);
+        // The report tells the lost and the remaining bytes, as far as they are known.
+        let report = Py::new(py, crate::reports::Restored::new(restored));
+        return match report.and_then(|report| raised.value(py).setattr("restored", report)) {
+            Ok(()) => raised,
+            Err(other) => other,
+        };
+    }
     match error.kind {
         ErrorKind::Io(cause) => io_exception(cause, &error.place, message),
-        ErrorKind::Lost(restored) => {
-            let raised = of_class(class, message);
-            // The report tells the lost and the remaining bytes, as far as they are known.
-            let report = Py::new(py, crate::reports::Restored::new(&restored));
-            match report.and_then(|report| raised.value(py).setattr("restored", report)) {
-                Ok(()) => raised,
-                Err(other) => other,
-            }
-        }
         _ => of_class(class, message),
     }
 }

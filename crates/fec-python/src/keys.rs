@@ -1,8 +1,8 @@
 //! Recipients and keys of sealed payloads.
 
 use crate::errors::exception;
-use fecfile::age::{AgeError, Identity, KeyKind, Keys, Passphrase, Recipient, identities_of};
-use fecfile::cipher::Cipher;
+use fec_keys::age::{AgeError, Identity, KeyKind, Keys, Passphrase, Recipient, identities_of};
+use fec_keys::cipher::Cipher;
 use fecfile::error::Error;
 use fecfile::seal::{SealError, SealedTo, Sealing};
 use pyo3::prelude::*;

@@ -1,25 +1,24 @@
 //! Opening an input for restoring and verifying: finds its encodings and chooses one.
 
-use crate::age::Keys;
 use crate::choose::{Choice, choose};
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{EncodingError, Error, Place, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
 use crate::forms::repair::RepairJob;
 use crate::forms::{FORMS, container};
-use crate::input::{Content, Input};
+use crate::input::Input;
 use crate::leftovers::{Beginning, Leftovers, show_root};
-use crate::live;
 use crate::report::{Examination, Outcome, Restored};
 use crate::seal::SealError;
 use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
-use crate::sign::{Signatures, Signed, Trust};
+use fec_base::context::Context;
 use fec_core::digest::Digest;
 use fec_core::format::seal::{Seal, SealedKind};
 use fec_core::params::Form;
 use fec_core::set::PlanCache;
+use fec_keys::age::Keys;
+use fec_keys::sign::{Signatures, Signed, Trust};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,8 +69,8 @@ impl Archive {
     /// be restored (docs/FORMAT.md, sections 9.2 and 9.3).
     ///
     /// # Errors
-    /// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous),
-    /// [`NoneWhole`](ErrorKind::NoneWhole), and those of the input.
+    /// [`NothingFound`](EncodingError::NothingFound), [`Ambiguous`](EncodingError::Ambiguous),
+    /// [`NoneWhole`](EncodingError::NoneWhole), and those of the input.
     pub fn open(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
         Archive::looked_up(input, Asked { root: wanted, trust: None }, context)
     }
@@ -79,7 +78,7 @@ impl Archive {
     /// As [`Archive::open`], but only encodings count whose root a trusted key signed (docs/FORMAT.md, section 19).
     ///
     /// # Errors
-    /// As [`Archive::open`]; [`Unsigned`](crate::sign::SignError::Unsigned) when no root that was found is signed.
+    /// As [`Archive::open`]; [`Unsigned`](fec_keys::sign::SignError::Unsigned) when no root that was found is signed.
     pub fn open_signed(
         input: &Input,
         wanted: Option<Digest>,
@@ -107,7 +106,7 @@ impl Archive {
         let is_one = matches!(input, Input::One(_));
         let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
         opened.map(|archive| Archive { place: input.place(), ..archive }).map_err(|mut error| {
-            if let ErrorKind::NothingFound(found) = &mut error.kind {
+            if let Some(EncodingError::NothingFound(found)) = error.cause_mut() {
                 // Only the file's header names the wanted root; no shard in it is whole.
                 found.is_shard_file =
                     is_one && seen.form == Some(Form::Shards) && found.leftovers.found_wanted;
@@ -231,7 +230,12 @@ impl Archive {
         Seal::parse(seal).ok().map(|seal| seal.content)
     }
 
-    pub(crate) fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {
+    /// As [`opener`](Archive::opener), for a seal of this kind.
+    ///
+    /// # Errors
+    /// As [`opener`](Archive::opener).
+    #[doc(hidden)]
+    pub fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {
         let encoded = self.encoded();
         let opener = open::opener(encoded.shape().is_sealed(), encoded.meta, keys, wanted);
         let opener = opener.map_err(|e| Error::at("open", self.place.clone(), e))?;
@@ -298,7 +302,9 @@ impl Archive {
         self.found[self.choice.0].encoded(self.choice.1)
     }
 
-    pub(crate) fn examine(&self, context: &Context<'_>) -> Examination {
+    /// Looks at every byte of the chosen encoding.
+    #[doc(hidden)]
+    pub fn examine(&self, context: &Context<'_>) -> Examination {
         self.found[self.choice.0].examine(self.choice.1, context)
     }
 
@@ -306,7 +312,9 @@ impl Archive {
         self.found[self.choice.0].repair(self.choice.1, found, job)
     }
 
-    pub(crate) fn plans(&self) -> &PlanCache {
+    /// Decoding plans, which all operations on the archive share.
+    #[doc(hidden)]
+    pub fn plans(&self) -> &PlanCache {
         &self.plans
     }
 
@@ -338,25 +346,15 @@ impl Archive {
     }
 }
 
-/// Tells whether an input starts like a live stream, sealed or not.
-///
-/// # Errors
-/// Those of the input.
-pub fn beginning(input: &Input) -> Result<Beginning> {
-    let Input::One(object) = input else { return Ok(Beginning::Other) };
-    let Content::Bytes(bytes, _) = &object.content else { return Ok(Beginning::Other) };
-    live::detect::object(bytes.as_ref()).map_err(|e| Error::io("read", object.place.as_path(), e))
-}
-
 /// Fails when an input that starts like a live stream also holds an encoding that can be restored.
 ///
 /// # Errors
-/// [`StreamAndEncodings`](ErrorKind::StreamAndEncodings), and those of the input.
+/// [`StreamAndEncodings`](EncodingError::StreamAndEncodings), and those of the input.
 pub fn check_only_stream(input: &Input, context: &Context<'_>) -> Result<()> {
     let found = container::Containers.find_restorable(input, &context.silent())?;
     if found.is_empty() {
         return Ok(());
     }
     let Input::One(object) = input else { return Ok(()) };
-    Err(Error::at("decode", object.place.as_path(), ErrorKind::StreamAndEncodings(found)))
+    Err(Error::at("decode", object.place.as_path(), EncodingError::StreamAndEncodings(found)))
 }

@@ -1,7 +1,7 @@
 //! Chooses among several encodings: the one asked for, or the only one that can be restored; never the one with the
 //! most shards.
 
-use crate::error::{Class, Error, ErrorKind, NothingFound, Result};
+use crate::error::{Class, EncodingError, Error, NothingFound, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
 use crate::leftovers::Leftovers;
@@ -13,7 +13,7 @@ use fec_core::params::Form;
 pub(crate) fn nothing_found(wanted: Option<Digest>, others: Vec<Digest>, leftovers: Leftovers) -> Error {
     let is_shard_file = false;
     let found = NothingFound { wanted, others, leftovers, is_shard_file };
-    Error::new("read", ErrorKind::NothingFound(Box::new(found)))
+    Error::new("read", EncodingError::NothingFound(Box::new(found)))
 }
 
 /// An encoding's position: the index of its form in `found`, and its number within that form.
@@ -23,8 +23,8 @@ pub(crate) type Choice = (usize, usize);
 /// `check` decodes an encoding to nowhere.
 ///
 /// # Errors
-/// [`NothingFound`](ErrorKind::NothingFound), [`Ambiguous`](ErrorKind::Ambiguous), [`NoneWhole`](ErrorKind::NoneWhole);
-/// and those of `check`.
+/// [`NothingFound`](EncodingError::NothingFound), [`Ambiguous`](EncodingError::Ambiguous),
+/// [`NoneWhole`](EncodingError::NoneWhole); and those of `check`.
 pub(crate) fn choose(
     found: &[Box<dyn Found>],
     seen: &Seen,
@@ -118,15 +118,16 @@ fn only_one(
         ([], [], None) => Err(nothing_found(None, Vec::new(), leftovers())),
         ([], several, None) => {
             let leftovers = Box::new(leftovers());
-            Err(Error::new("read", ErrorKind::NoneWhole { roots: roots(several), leftovers }))
+            Err(Error::new("read", EncodingError::NoneWhole { roots: roots(several), leftovers }))
         }
-        (several, ..) => Err(Error::new("read", ErrorKind::Ambiguous(roots(several)))),
+        (several, ..) => Err(Error::new("read", EncodingError::Ambiguous(roots(several)))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fec_base::ErrorKind;
 
     /// The choice among encodings, each given as (can be restored, has records).
     fn chosen(encodings: &[(bool, bool)]) -> Result<usize> {
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(chosen(&[(false, true), (true, true), (false, false)]).unwrap(), 1);
         let several = chosen(&[(true, true), (false, true), (true, true)]).unwrap_err();
         let roots = [Some([0; 32]), Some([2; 32])];
-        assert!(matches!(several.kind, ErrorKind::Ambiguous(of) if of == roots));
+        assert!(matches!(several.cause(), Some(EncodingError::Ambiguous(of)) if *of == roots));
     }
 
     /// An index may list groups that have no records left. Such an encoding does not compete with one that has records.
@@ -156,13 +157,13 @@ mod tests {
         assert_eq!(chosen(&[(false, false), (false, true), (false, false)]).unwrap(), 1);
         for encodings in [&[][..], &[(false, false)], &[(false, false), (false, false)]] {
             assert!(
-                matches!(chosen(encodings).unwrap_err().kind, ErrorKind::NothingFound(_)),
+                matches!(chosen(encodings).unwrap_err().cause(), Some(EncodingError::NothingFound(_))),
                 "{encodings:?}"
             );
         }
         let none_whole = chosen(&[(false, true), (false, false), (false, true)]).unwrap_err();
         let of = [Some([0; 32]), Some([2; 32])];
-        assert!(matches!(none_whole.kind, ErrorKind::NoneWhole { roots, .. } if roots == of));
+        assert!(matches!(none_whole.cause(), Some(EncodingError::NoneWhole { roots, .. }) if *roots == of));
     }
 
     /// The choice among encodings that only decoding judges, each given as (result of decoding, has the input's form).
@@ -197,7 +198,7 @@ mod tests {
         }
         assert_eq!(decoded(vec![(partly(1), false), (partly(1), true)]).unwrap(), 1);
         let nothing = decoded(vec![(partly(1), false), (partly(1), false)]).unwrap_err();
-        assert!(matches!(nothing.kind, ErrorKind::NothingFound(_)));
+        assert!(matches!(nothing.cause(), Some(EncodingError::NothingFound(_))));
     }
 
     /// The findings of one form: roots, whether they can be restored, and the leftovers beside them.
@@ -231,7 +232,7 @@ mod tests {
             unreachable!("all is known")
         }
 
-        fn examine(&self, _: usize, _: &crate::context::Context<'_>) -> crate::report::Examination {
+        fn examine(&self, _: usize, _: &fec_base::context::Context<'_>) -> crate::report::Examination {
             unreachable!("it is only chosen")
         }
 
@@ -244,7 +245,7 @@ mod tests {
             unreachable!("it is only chosen")
         }
 
-        fn signatures(&self) -> &crate::sign::Signatures {
+        fn signatures(&self) -> &fec_keys::sign::Signatures {
             unreachable!("it is only chosen")
         }
     }
@@ -272,41 +273,37 @@ mod tests {
         choose(found, &seen, wanted.map(|root| [root; 32]), only.as_deref(), &check)
     }
 
+    fn nothing_found<T>(chosen: Result<T>) -> NothingFound {
+        match chosen.err().expect("it is not there").into_cause() {
+            Ok(EncodingError::NothingFound(nothing)) => *nothing,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn the_root_that_is_wanted_is_chosen_among_all_forms() {
         let both = [found(Form::Shards, &[1, 2], "a"), found(Form::Container, &[3, 2], "b")];
         for (wanted, expected) in [(1, (0, 0)), (2, (0, 1)), (3, (1, 0))] {
             assert_eq!(choice(&both, None, Some(wanted), None).unwrap(), expected);
         }
-        let ErrorKind::NothingFound(nothing) = choice(&both, None, Some(9), None).unwrap_err().kind else {
-            panic!("it is not there")
-        };
+        let nothing = nothing_found(choice(&both, None, Some(9), None));
         assert_eq!(nothing.wanted, Some([9; 32]));
         assert_eq!(nothing.others, [[1; 32], [2; 32], [3; 32], [2; 32]]);
         // Roots that were left aside are listed once.
         let mut leftovers = Leftovers::default();
         leftovers.others.extend([[1; 32], [5; 32]]);
         let aside = Told { kind: Form::Container, roots: vec![[1; 32]], is_restorable: true, leftovers };
-        let Err(Error { kind: ErrorKind::NothingFound(nothing), .. }) =
-            choice(&[Box::new(aside)], None, Some(9), None)
-        else {
-            panic!("it is not there")
-        };
+        let nothing = nothing_found(choice(&[Box::new(aside)], None, Some(9), None));
         assert_eq!(nothing.others, [[1; 32], [5; 32]]);
         let several = choice(&both, None, None, None).unwrap_err();
-        assert!(matches!(several.kind, ErrorKind::Ambiguous(roots) if roots.len() == 4));
+        assert!(matches!(several.cause(), Some(EncodingError::Ambiguous(roots)) if roots.len() == 4));
         assert_eq!(choice(&both, None, None, Some(&[3])).unwrap(), (1, 0));
     }
 
     #[test]
     fn what_stands_beside_counts_as_far_as_it_has_the_form_of_the_input() {
         let both = [found(Form::Shards, &[], "a"), found(Form::Container, &[], "b")];
-        let beside = |form, wanted| {
-            let ErrorKind::NothingFound(nothing) = choice(&both, form, wanted, None).unwrap_err().kind else {
-                panic!("nothing is there")
-            };
-            nothing.leftovers.unreadable
-        };
+        let beside = |form, wanted| nothing_found(choice(&both, form, wanted, None)).leftovers.unreadable;
         assert_eq!(beside(Some(Form::Shards), None), ["a"]);
         assert_eq!(beside(Some(Form::Container), None), ["b"]);
         // Nothing names a form: the input is reported as a container, and the leftovers of all forms count.

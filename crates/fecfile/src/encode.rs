@@ -3,19 +3,18 @@
 //! The payload is copied into a private buffer, which is coded, hashed and written. Nothing is read twice: the bytes
 //! that are hashed are the bytes that are coded and written.
 
-use crate::context::{Context, Settings};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::check_memory;
 use crate::forms::shards::writer::Label;
 use crate::forms::{annexes, container, shards};
-use crate::io::Store;
-use crate::io::output::{FileOut, Policy};
 use crate::payload::{Grouping, Options, Payload, Source};
 use crate::report::Written;
 use crate::seal::sealed::{Coded, SealedPayload};
 use crate::seal::sealer::Sealer;
-use crate::sign::SecretKey;
-use crate::stages::{self, Stage};
+use fec_base::context::{Context, Settings};
+use fec_base::io::Store;
+use fec_base::io::output::{FileOut, Policy};
+use fec_base::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
 use fec_core::format::meta::Meta;
@@ -23,6 +22,7 @@ use fec_core::format::seal::SealedKind;
 use fec_core::params::{
     BOUNDED_GROUP_BYTES, ContainerLayout, FileGeometry, Form, GroupGeometry, MAX_COUNT, Shape,
 };
+use fec_keys::sign::SecretKey;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -62,7 +62,8 @@ pub fn to_file(
 ///
 /// # Errors
 /// As [`to_file`].
-pub(crate) fn file(
+#[doc(hidden)]
+pub fn file(
     source: Source<'_>,
     kind: SealedKind,
     path: &Path,
@@ -260,7 +261,7 @@ fn group_bytes(shape: &Shape) -> u64 {
 fn check_groups(source: &Source<'_>, layout: &ContainerLayout) -> Result<()> {
     let groups = source.size().map_or(0, |len| len.div_ceil(layout.piece_len()));
     if groups > MAX_COUNT {
-        return Err(Error::at("encode", source.place(), ErrorKind::ManyGroups(MAX_COUNT)));
+        return Err(Error::at("encode", source.place(), EncodingError::ManyGroups(MAX_COUNT)));
     }
     Ok(())
 }
@@ -270,7 +271,7 @@ fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -
     let most = settings.max_memory;
     let need = 2 * group_bytes(shape);
     if need > most {
-        return Err(Error::at("encode", source.place(), ErrorKind::EncodeMemory { need, most }));
+        return Err(Error::at("encode", source.place(), EncodingError::EncodeMemory { need, most }));
     }
     Ok(())
 }
@@ -288,7 +289,7 @@ fn meta(
     match source {
         Source::Payload(payload) => Ok(options.meta(*payload, Meta::default(), context)?.to_bytes()),
         Source::Pipe(..) if options.payload_digests.any() => {
-            Err(Error::at("encode", source.place(), ErrorKind::DigestsOfPipe))
+            Err(Error::at("encode", source.place(), EncodingError::DigestsOfPipe))
         }
         Source::Pipe(..) => Ok(Vec::new()),
     }
@@ -297,8 +298,8 @@ fn meta(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::memory::MemoryStore;
-    use crate::io::output::ANYBODY;
+    use fec_base::io::memory::MemoryStore;
+    use fec_base::io::output::ANYBODY;
     use fec_core::block::Code;
     use std::sync::atomic::{AtomicU64, Ordering};
 

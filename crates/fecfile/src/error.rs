@@ -1,128 +1,19 @@
-//! Errors as values: the action, the place and the cause. Callers choose words and exit codes of their own.
+//! The errors of encodings.
 
 use crate::leftovers::{Beginning, Leftovers, show_root};
-use crate::live::LiveError;
-use crate::names::{bytes, show, show_input};
-use crate::ranges::RangeList;
 use crate::report::Restored;
-use crate::seal::error::SealError;
-use crate::sidecar::error::SidecarError;
-use crate::sign::error::SignError;
-#[cfg(feature = "stores")]
-use crate::stores::error::StoresError;
+use fec_base::names::bytes;
+use fec_base::ranges::RangeList;
 use fec_core::digest::Digest;
-use fec_core::error::FormatError;
 use fec_core::set::SetError;
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
 
-pub use crate::class::Class;
+pub use fec_base::error::{Cause, Class, Error, ErrorKind, Place, Result, WriteFailure};
 
-/// The result of an operation of this library.
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// Turns a failed write into an error that names the output.
-pub(crate) type WriteFailure<'a> = dyn Fn(io::Error) -> Error + Sync + 'a;
-
-/// The action, the place and the cause of a failure.
-#[derive(Debug)]
-pub struct Error {
-    /// `read`, `write`, `encode`, …
-    pub action: &'static str,
-    /// The place of the failure.
-    pub place: Place,
-    /// The cause.
-    pub kind: ErrorKind,
-}
-
-/// A place where something went wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A file or folder, `-` for standard input, or the name of an object in a store.
-    Path(PathBuf),
-    /// Standard output, or any other writer of the caller.
-    Output,
-    /// A temporary file.
-    Temporary,
-    /// A network address.
-    Address(String),
-    /// No place in particular.
-    Nowhere,
-}
-
-impl From<&Path> for Place {
-    fn from(path: &Path) -> Place {
-        Place::Path(path.to_path_buf())
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Path(path) => f.write_str(&show_input(path)),
-            Place::Output => f.write_str("standard output"),
-            Place::Temporary => f.write_str("the temporary file"),
-            Place::Address(address) => f.write_str(address),
-            Place::Nowhere => Ok(()),
-        }
-    }
-}
-
-/// The reason why an operation stopped.
+/// The reason why an operation on an encoding stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ErrorKind {
-    /// The system or a store reports an error.
-    #[error("{0}")]
-    Io(#[source] io::Error),
-    /// A folder where a file is expected.
-    #[error("it is a folder")]
-    IsFolder,
-    /// An output that is a symbolic link.
-    #[error("it is a symbolic link")]
-    IsSymlink,
-    /// A name that others can predict leads to something else than a regular file of this user; the words say what is
-    /// wrong with it.
-    #[error("{0}")]
-    NotOwn(&'static str),
-    /// Files and folders that this user may not read or write.
-    #[error("{}", not_allowed(.0))]
-    NotAllowed(Vec<PathBuf>),
-    /// An output that exists and may not be replaced.
-    #[error("it exists")]
-    Exists,
-    /// A path for the output folder where something else stands.
-    #[error("it exists and is not a folder")]
-    NotAFolder,
-    /// An output folder that is not empty.
-    #[error("the folder is not empty")]
-    FolderNotEmpty,
-    /// A folder that may be replaced holds something that is not a shard file.
-    #[error("{} is not a shard file", show(.0))]
-    NotAShardFile(PathBuf),
-    /// An output file system that is too small.
-    #[error("{} are needed and {} are free", bytes(*needed), bytes(*free))]
-    NoRoom {
-        /// Bytes of the output.
-        needed: u64,
-        /// Bytes that are free.
-        free: u64,
-    },
-    /// An output that is complete under its name, but may not be on the disk yet.
-    #[error("it is complete, but its folder could not be put on the disk: {0}")]
-    NotSynced(#[source] io::Error),
-    /// An input that changed while it was read.
-    #[error("it changed while it was read")]
-    Changed,
-    /// A set larger than the allowed memory.
-    #[error("a set takes {}, and {} may be used", bytes(*need), bytes(*most))]
-    SetMemory {
-        /// Bytes of a set.
-        need: u64,
-        /// Bytes allowed.
-        most: u64,
-    },
+pub enum EncodingError {
     /// Groups that do not fit the allowed memory while they are encoded.
     #[error("two groups take {}, and {} may be used", bytes(*need), bytes(*most))]
     EncodeMemory {
@@ -134,9 +25,6 @@ pub enum ErrorKind {
     /// Digests of a payload that can be read only once.
     #[error("its digests stand in front of the container, so it would have to be read twice")]
     DigestsOfPipe,
-    /// A request that breaks a rule of the formats.
-    #[error("{0}")]
-    Format(#[from] FormatError),
     /// A payload with more groups than the format has numbers for.
     #[error("the payload has more than {0} groups")]
     ManyGroups(u64),
@@ -227,33 +115,44 @@ pub enum ErrorKind {
     /// A shard file where only a container can be read.
     #[error("it is a shard file, not a container")]
     ShardFileAlone,
-    /// A failure to send or receive a live stream.
-    #[error("{0}")]
-    Live(#[from] LiveError),
-    /// A failure to send shards to stores or to fetch them.
-    #[cfg(feature = "stores")]
-    #[error("{0}")]
-    Stores(#[source] Box<StoresError>),
-    /// A failure to protect files or to use a sidecar.
-    #[error("{0}")]
-    Sidecar(#[source] Box<SidecarError>),
-    /// A failure to seal a payload or to open one.
-    #[error("{0}")]
-    Seal(#[source] Box<SealError>),
-    /// An unusable key or signature, or a missing signature.
-    #[error("{0}")]
-    Sign(#[from] SignError),
 }
 
-impl From<SealError> for ErrorKind {
-    fn from(error: SealError) -> ErrorKind {
-        ErrorKind::Seal(Box::new(error))
+impl Cause for EncodingError {
+    fn class(&self) -> Class {
+        match self {
+            EncodingError::EncodeMemory { .. }
+            | EncodingError::FewLeft { .. }
+            | EncodingError::ManyGroups(_) => Class::Refused,
+            EncodingError::NothingFound(found) if found.live() != Beginning::Other => Class::Usage,
+            EncodingError::NothingFound(found) if found.others.is_empty() => found.leftovers.class(),
+            EncodingError::NothingFound(found) => found.leftovers.class().max(Class::Untrue),
+            EncodingError::NoneWhole { leftovers, .. }
+            | EncodingError::NotWhole { leftovers, .. }
+            | EncodingError::Cut { leftovers, .. } => leftovers.class(),
+            EncodingError::Lost(restored) if restored.outcome.unreadable.is_some() => Class::Io,
+            EncodingError::Lost(restored) => restored.leftovers.class(),
+            EncodingError::MetaLost => Class::Lost,
+            EncodingError::Untrue { .. } | EncodingError::OtherDigest(_) | EncodingError::OtherRoot => {
+                Class::Untrue
+            }
+            EncodingError::Ambiguous(_)
+            | EncodingError::TooManyEncodings(_)
+            | EncodingError::StreamAndEncodings(_)
+            | EncodingError::DigestsOfPipe
+            | EncodingError::OutOfPayload(_)
+            | EncodingError::NameNotPlain
+            | EncodingError::HoldsAnother
+            | EncodingError::OtherEncoding(_)
+            | EncodingError::OneShardDeep
+            | EncodingError::ShardFileAlone => Class::Usage,
+        }
     }
-}
 
-impl From<SidecarError> for ErrorKind {
-    fn from(error: SidecarError) -> ErrorKind {
-        ErrorKind::Sidecar(Box::new(error))
+    fn speaks_for_itself(&self) -> bool {
+        matches!(
+            self,
+            EncodingError::NothingFound(_) | EncodingError::Ambiguous(_) | EncodingError::NoneWhole { .. }
+        )
     }
 }
 
@@ -345,20 +244,6 @@ impl fmt::Display for OtherEncoding {
     }
 }
 
-/// The paths, a line each; only the first thousand are named.
-fn not_allowed(paths: &[PathBuf]) -> String {
-    const MOST: usize = 1000;
-    let mut out = match paths.len() {
-        1 => "permission denied:".to_owned(),
-        count => format!("permission denied, {count} times:"),
-    };
-    paths.iter().take(MOST).for_each(|path| out.push_str(&format!("\n  {}", show(path))));
-    if paths.len() > MOST {
-        out.push_str(&format!("\n  and {} more", paths.len() - MOST));
-    }
-    out
-}
-
 struct Roots<'a>(&'a [Option<Digest>]);
 
 impl fmt::Display for Roots<'_> {
@@ -372,91 +257,4 @@ fn lost_and_left(lost: &RangeList, leftovers: &Leftovers) -> String {
     lost.describe("lost", 5, &mut out);
     leftovers.describe(&mut out);
     out.trim_end().to_owned()
-}
-
-impl Error {
-    /// An error without a place.
-    pub fn new(action: &'static str, kind: impl Into<ErrorKind>) -> Error {
-        Error { action, place: Place::Nowhere, kind: kind.into() }
-    }
-
-    /// An error at a place.
-    pub fn at(action: &'static str, place: impl Into<Place>, kind: impl Into<ErrorKind>) -> Error {
-        Error { action, place: place.into(), kind: kind.into() }
-    }
-
-    /// An error that the system reported for a file.
-    pub fn io(action: &'static str, place: impl Into<Place>, cause: io::Error) -> Error {
-        Error::at(action, place, ErrorKind::Io(cause))
-    }
-
-    /// The meaning of the error for the caller.
-    pub fn class(&self) -> Class {
-        match &self.kind {
-            ErrorKind::Io(_)
-            | ErrorKind::NotAllowed(_)
-            | ErrorKind::NotSynced(_)
-            | ErrorKind::NoRoom { .. }
-            | ErrorKind::Changed => Class::Io,
-            ErrorKind::SetMemory { .. }
-            | ErrorKind::EncodeMemory { .. }
-            | ErrorKind::FewLeft { .. }
-            | ErrorKind::ManyGroups(_)
-            | ErrorKind::Format(_) => Class::Refused,
-            ErrorKind::NothingFound(found) if found.live() != Beginning::Other => Class::Usage,
-            ErrorKind::NothingFound(found) if found.others.is_empty() => found.leftovers.class(),
-            ErrorKind::NothingFound(found) => found.leftovers.class().max(Class::Untrue),
-            ErrorKind::NoneWhole { leftovers, .. }
-            | ErrorKind::NotWhole { leftovers, .. }
-            | ErrorKind::Cut { leftovers, .. } => leftovers.class(),
-            ErrorKind::Lost(restored) if restored.outcome.unreadable.is_some() => Class::Io,
-            ErrorKind::Lost(restored) => restored.leftovers.class(),
-            ErrorKind::MetaLost => Class::Lost,
-            ErrorKind::Untrue { .. } | ErrorKind::OtherDigest(_) | ErrorKind::OtherRoot => Class::Untrue,
-            ErrorKind::Live(cause) => cause.class(),
-            #[cfg(feature = "stores")]
-            ErrorKind::Stores(cause) => cause.class(),
-            ErrorKind::Sidecar(cause) => cause.class(),
-            ErrorKind::Seal(cause) => cause.class(),
-            ErrorKind::Sign(cause) => cause.class(),
-            ErrorKind::IsFolder
-            | ErrorKind::IsSymlink
-            | ErrorKind::NotOwn(_)
-            | ErrorKind::Exists
-            | ErrorKind::NotAFolder
-            | ErrorKind::FolderNotEmpty
-            | ErrorKind::NotAShardFile(_)
-            | ErrorKind::Ambiguous(_)
-            | ErrorKind::TooManyEncodings(_)
-            | ErrorKind::StreamAndEncodings(_)
-            | ErrorKind::DigestsOfPipe
-            | ErrorKind::OutOfPayload(_)
-            | ErrorKind::NameNotPlain
-            | ErrorKind::HoldsAnother
-            | ErrorKind::OtherEncoding(_)
-            | ErrorKind::OneShardDeep
-            | ErrorKind::ShardFileAlone => Class::Usage,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The words of these kinds need no action and no place in front.
-        let speaks_for_itself = matches!(
-            self.kind,
-            ErrorKind::NothingFound(_) | ErrorKind::Ambiguous(_) | ErrorKind::NoneWhole { .. }
-        );
-        match &self.place {
-            _ if speaks_for_itself => write!(f, "{}", self.kind),
-            Place::Nowhere => write!(f, "{}: {}", self.action, self.kind),
-            place => write!(f, "{} {place}: {}", self.action, self.kind),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.kind)
-    }
 }

@@ -1,10 +1,10 @@
 //! Inputs: objects that are read at positions, each with the place where it stands.
 
 use crate::error::{Error, Place, Result};
-use crate::io::folder::open_file;
-use crate::io::spool::Spool;
-use crate::io::temporary::is_temporary;
-use crate::io::{ReadAt, Store, list};
+use fec_base::io::folder::open_file;
+use fec_base::io::spool::Spool;
+use fec_base::io::temporary::is_temporary;
+use fec_base::io::{ReadAt, Store, list};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

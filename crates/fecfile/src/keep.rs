@@ -6,20 +6,20 @@
 //! their own. Missing and damaged shards are made from the payload too, so it does not matter how little is left.
 
 use crate::archive::Archive;
-use crate::context::Context;
 use crate::encode::{root_of_container, root_of_shards, to_file, to_store};
-use crate::error::{Difference, Error, ErrorKind, OtherEncoding, Result};
+use crate::error::{Difference, EncodingError, Error, ErrorKind, OtherEncoding, Result};
 use crate::forms::encoded::Encoded;
 use crate::input::{Content, Input};
-use crate::io::folder::Folder;
-use crate::io::list;
-use crate::io::output::{ANYBODY, FolderOut, Policy, check_absent, sync};
-use crate::io::temporary::{parent, remove_stale_outputs};
 use crate::leftovers::Leftovers;
-use crate::names::show_bytes;
 use crate::payload::{Options, Payload, Source};
 use crate::report::Written;
 use crate::seal::error::SealError;
+use fec_base::context::Context;
+use fec_base::io::folder::Folder;
+use fec_base::io::list;
+use fec_base::io::output::{ANYBODY, FolderOut, Policy, check_absent, sync};
+use fec_base::io::temporary::{parent, remove_stale_outputs};
+use fec_base::names::show_bytes;
 use fec_core::params::Form;
 use std::fs;
 use std::io;
@@ -53,8 +53,8 @@ const ATTEMPTS: usize = 8;
 /// writing plus the time of reading the output; twice that, if anything is made anew.
 ///
 /// # Errors
-/// When something else stands there: [`OtherEncoding`](ErrorKind::OtherEncoding),
-/// [`HoldsAnother`](ErrorKind::HoldsAnother), and the errors of encoding for an output that exists. With `force`,
+/// When something else stands there: [`OtherEncoding`](EncodingError::OtherEncoding),
+/// [`HoldsAnother`](EncodingError::HoldsAnother), and the errors of encoding for an output that exists. With `force`,
 /// whatever encoding may replace is replaced instead. Those of payload and output.
 pub fn encode(
     payload: &dyn Payload,
@@ -117,14 +117,11 @@ fn is_in_the_way(error: &Error) -> bool {
 
 /// Tells whether the output is not the wanted one, or cannot be completed.
 fn is_for_force(error: &Error) -> bool {
-    matches!(
-        error.kind,
-        ErrorKind::OtherEncoding(_)
-            | ErrorKind::HoldsAnother
-            | ErrorKind::Exists
-            | ErrorKind::FolderNotEmpty
-            | ErrorKind::MetaLost
-    )
+    let is_other = matches!(
+        error.cause(),
+        Some(EncodingError::OtherEncoding(_) | EncodingError::HoldsAnother | EncodingError::MetaLost)
+    );
+    is_other || matches!(error.kind, ErrorKind::Exists | ErrorKind::FolderNotEmpty)
 }
 
 impl Output<'_> {
@@ -218,23 +215,23 @@ impl Output<'_> {
         let input = self.input()?;
         let archive = match Archive::open(&input, Some(wanted.root), context) {
             Ok(archive) => archive,
-            Err(Error { kind: ErrorKind::NothingFound(found), .. }) => {
+            Err(error) => {
+                let Some(EncodingError::NothingFound(found)) = error.cause() else { return Err(error) };
                 self.check_read(&found.leftovers, policy)?;
-                return Err(self.other(&input, wanted, found.others, context));
+                return Err(self.other(&input, wanted, found.others.clone(), context));
             }
-            Err(error) => return Err(error),
         };
         // Two encodings in one place can be told apart only by a root, which a later reader may not have.
         if !archive.others().is_empty() || !archive.leftovers().others.is_empty() {
-            return Err(Error::at("keep", self.path(), ErrorKind::HoldsAnother));
+            return Err(Error::at("keep", self.path(), EncodingError::HoldsAnother));
         }
         let found = archive.examine(context);
         *intact = found.intact();
         if !found.is_intact() {
             self.check_read(archive.leftovers(), policy)?;
             let completed = archive.complete(payload, &found, policy, context);
-            return completed.map(Some).map_err(|error| match error.kind {
-                ErrorKind::MetaLost => Error::at("keep", self.path(), error.kind),
+            return completed.map(Some).map_err(|error| match error.cause() {
+                Some(EncodingError::MetaLost) => Error::at("keep", self.path(), error.kind),
                 _ => error,
             });
         }
@@ -290,7 +287,7 @@ impl Output<'_> {
         let archive = Archive::open(input, None, &context.silent());
         let differences = archive.ok().map(|archive| self.differences(&archive, wanted));
         let other = OtherEncoding { roots: others, wanted: wanted.root, differences };
-        Error::at("keep", self.path(), ErrorKind::OtherEncoding(Box::new(other)))
+        Error::at("keep", self.path(), EncodingError::OtherEncoding(Box::new(other)))
     }
 
     /// The parameters in which the encoding in the output differs.

@@ -1,7 +1,8 @@
 //! Findings of a search that belong to no chosen encoding.
 
-use crate::class::{Class, class_of};
-use crate::names::{hex, show};
+pub use fec_base::beginning::Beginning;
+use fec_base::class::{Class, class_of};
+use fec_base::names::{hex, show};
 use fec_core::digest::Digest;
 use fec_core::error::{Class as FormatClass, FormatError};
 use std::io;
@@ -10,18 +11,6 @@ use std::path::{Path, PathBuf};
 /// A root as people read it, or words for one that is not known.
 pub fn show_root(root: Option<Digest>) -> String {
     root.map_or_else(|| "a root that is not known".to_owned(), |root| hex(&root))
-}
-
-/// The kind of live stream that an input starts with, if any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Beginning {
-    /// No packet of a stream.
-    #[default]
-    Other,
-    /// A whole valid packet.
-    Stream,
-    /// A packet that looks sealed; only a key holder can tell.
-    Sealed,
 }
 
 /// All findings that belong to no chosen encoding. They go into the report, and give the class of the error when the

@@ -1,8 +1,8 @@
-//! Protects files, pipes and live streams against loss, corruption and tampering: the library behind the command `fec`.
+//! Encodings of files and pipes, protected against loss, corruption and tampering.
 //!
 //! A payload becomes k original and m recovery shards; any k intact ones restore it, and a 32-byte root names exactly
-//! this encoding of exactly these bytes. The codec is [`fec_core`]; here are files, pipes, stores, sockets and threads
-//! around it.
+//! this encoding of exactly these bytes. The codec is [`fec_core`], files and threads are [`fec_base`]; here are shard
+//! files, containers, pipes and seals.
 //!
 //! ```
 //! use fecfile::{Context, encode_path, decode_path, verify_path};
@@ -28,62 +28,43 @@
 //! | encode again, and keep what is there and intact | [`keep`] |
 //! | make damaged and missing files anew | [`Archive::repair`] |
 //! | decode a container from a pipe as it comes | [`pipe`] |
-//! | keep shards somewhere else than in folders | [`io::Store`] |
+//! | keep shards somewhere else than in folders | [`fec_base::io::Store`] |
 //! | look at every set as it is decoded | [`sets`] |
-//! | tell apart the encodings that lie in folders | [`survey`] |
 //! | seal payloads, for the holders of keys | [`seal`], with [`Options::sealing`](payload::Options) |
-//! | sign roots, and accept only what is signed | [`sign`] |
-//! | send and receive live streams | [`live`] |
-//! | wrap a content key for those who may have it, as other tools read it | [`age`] |
+//! | sign roots, and accept only what is signed | [`fec_keys::sign`] |
+//! | wrap a content key for those who may have it, as other tools read it | [`fec_keys::age`] |
 //!
 //! Everything is synchronous. Errors are values ([`Error`]: action, place, cause) with a [`Class`] that tells their
 //! meaning. The library prints nothing, never ends the process, and installs nothing by itself. Programs can ask for
-//! the fence that lets inputs be mapped ([`io::sigbus::install`]), the removal of temporary files by a signal
-//! ([`io::temporary::remove_all`]) and the timing of stages ([`stages::start`]).
+//! the fence that lets inputs be mapped ([`fec_base::io::sigbus::install`]), the removal of temporary files by a signal
+//! ([`fec_base::io::temporary::remove_all`]) and the timing of stages ([`fec_base::stages::start`]).
 
-pub mod age;
 pub mod archive;
 mod choose;
-pub mod cipher;
-mod class;
-pub mod context;
 pub mod encode;
 pub mod error;
 pub mod forms;
 mod groups;
-pub mod guarded;
 pub mod input;
-pub mod interrupt;
-pub mod io;
 pub mod keep;
 mod leftovers;
-pub mod live;
 mod losses;
-pub mod names;
-pub mod passphrases;
 pub mod payload;
 pub mod pipe;
-pub mod processor;
 pub mod range;
-pub mod ranges;
 pub mod repair;
 pub mod report;
 pub mod restore;
-pub mod roots;
 pub mod seal;
 pub mod sets;
-pub mod sidecar;
-pub mod sign;
 mod simple;
-pub mod stages;
-#[cfg(feature = "stores")]
-pub mod stores;
-pub mod survey;
-pub mod threads;
 pub mod verify;
+#[doc(hidden)]
+pub mod within;
 
 pub use archive::Archive;
-pub use context::{Context, Settings};
-pub use error::{Class, Error, ErrorKind, Result};
+pub use error::{Class, EncodingError, Error, ErrorKind, Result};
+pub use fec_base::{Context, Settings, io};
+pub use fec_keys as keys;
 pub use input::Input;
 pub use simple::{decode_path, decode_reader, encode_path, encode_reader, verify_path, verify_reader};

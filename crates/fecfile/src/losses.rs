@@ -1,7 +1,7 @@
 //! Records lost originals of sets, in memory that grows with the findings and not with the claims of a header.
 
 use crate::groups::Groups;
-use crate::ranges::{RangeList, Ranges};
+use fec_base::ranges::{RangeList, Ranges};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

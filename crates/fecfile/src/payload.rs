@@ -1,17 +1,17 @@
 //! Payloads, their sources, and the options of encoding.
 
-use crate::context::Context;
 use crate::error::{Error, Place, Result};
-use crate::io::source::SourceFile;
 use crate::seal::error::SealError;
 use crate::seal::sealer::{Sealer, Sealing};
-use crate::sign::SecretKey;
-use crate::threads::spawn_or_do;
+use fec_base::context::Context;
+use fec_base::io::source::SourceFile;
+use fec_base::threads::spawn_or_do;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::default_set_size;
+use fec_keys::sign::SecretKey;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -81,12 +81,8 @@ impl Options {
     }
 
     /// The sealer of the payload, if it is to be sealed; kind and name go into the seal.
-    pub(crate) fn sealer(
-        &self,
-        kind: SealedKind,
-        name: Option<&[u8]>,
-        threads: usize,
-    ) -> Result<Option<Sealer>> {
+    #[doc(hidden)]
+    pub fn sealer(&self, kind: SealedKind, name: Option<&[u8]>, threads: usize) -> Result<Option<Sealer>> {
         let Some(sealing) = &self.sealing else { return Ok(None) };
         if self.payload_digests.any() {
             return Err(Error::new("seal", SealError::Digests));
@@ -234,7 +230,7 @@ impl Source<'_> {
     }
 
     /// The number of bytes, if it is known.
-    pub(crate) fn size(&self) -> Option<u64> {
+    pub fn size(&self) -> Option<u64> {
         match self {
             Source::Payload(payload) => Some(payload.size()),
             Source::Pipe(..) => None,
@@ -243,7 +239,8 @@ impl Source<'_> {
 
     /// Fills `out` with the bytes from `offset` on, as far as there are any, and returns their number. All bytes before
     /// `offset` have to be read already.
-    pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
+    #[doc(hidden)]
+    pub fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize> {
         match self {
             Source::Payload(payload) => {
                 let len = (payload.size() - offset).min(out.len() as u64) as usize;

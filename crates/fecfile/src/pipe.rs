@@ -8,25 +8,24 @@
 //! in memory, larger ones in a temporary file. Unless a root was asked for, a census of all records that went by tells
 //! whether another chain could have been restored as well.
 
-use crate::age::Keys;
 use crate::choose::nothing_found;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
+use crate::error::{EncodingError, Error, ErrorKind, Place, Result, WriteFailure};
 use crate::forms::container::census::chains::may_follow;
 use crate::forms::container::census::{Census, MAX_BAD_METAS};
 use crate::forms::container::metas::Metas;
 use crate::forms::container::scan::{Piped, ScanEvent, Taken, scan};
 use crate::forms::encoded::{Load, Records};
 use crate::groups::Groups;
-use crate::io::output::{FileOut, Policy};
-use crate::io::spool::Spool;
 use crate::leftovers::{Beginning, Leftovers};
-use crate::names::hex;
 use crate::report::{Outcome, Restored};
 use crate::restore::{PayloadOut, put_in_memory};
 use crate::seal::open::{self, End, Opener, Opening, Unsealed};
 use crate::sets::{SetWalk, SpareDecoders, untrue};
-use crate::stages::Observed;
+use fec_base::context::Context;
+use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::spool::Spool;
+use fec_base::names::hex;
+use fec_base::stages::Observed;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};
@@ -35,6 +34,7 @@ use fec_core::format::meta::Meta;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::{BOUNDED_GROUP_BYTES, FileGeometry, GroupGeometry, Shape};
 use fec_core::set::{PlanCache, Reading, Run};
+use fec_keys::age::Keys;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -59,7 +59,7 @@ pub struct Pipe<'a, R> {
 /// Decodes a container from a pipe to a file, which appears when the whole payload is proved.
 ///
 /// # Errors
-/// Those of pipe and file; [`NotWhole`](ErrorKind::NotWhole), [`Cut`](ErrorKind::Cut) and the like.
+/// Those of pipe and file; [`NotWhole`](EncodingError::NotWhole), [`Cut`](EncodingError::Cut) and the like.
 pub fn to_file<R: Read>(
     pipe: Pipe<'_, R>,
     path: &Path,
@@ -469,7 +469,7 @@ impl<'a> Receiver<'a> {
         }
         if !done.is_whole() {
             let (lost, leftovers) = (Box::new(done.lost), Box::new(self.leftovers.clone()));
-            let kind = ErrorKind::NotWhole { position: self.position, lost, leftovers };
+            let kind = EncodingError::NotWhole { position: self.position, lost, leftovers };
             self.failure.get_or_insert(Error::at("decode", self.place, kind));
             return Ok(());
         }
@@ -557,7 +557,7 @@ impl<'a> Receiver<'a> {
                 return Err(nothing_found(self.wanted, others, self.leftovers));
             }
             let (position, leftovers) = (self.position, Box::new(self.leftovers));
-            return Err(Error::at("decode", self.place, ErrorKind::Cut { position, leftovers }));
+            return Err(Error::at("decode", self.place, EncodingError::Cut { position, leftovers }));
         }
         let root = last.root;
         if self.bad_metas.contains(&first.before) {
@@ -569,7 +569,7 @@ impl<'a> Receiver<'a> {
             let mut roots = vec![Some(root)];
             roots.extend(others.map(|chain| chain.root));
             if roots.len() > 1 {
-                return Err(Error::new("decode", ErrorKind::Ambiguous(roots)));
+                return Err(Error::new("decode", EncodingError::Ambiguous(roots)));
             }
         }
         let geometry = FileGeometry::of_chain(first.geometry.shape(), &last.geometry)

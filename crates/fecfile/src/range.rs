@@ -4,19 +4,19 @@
 //! original that the part touches is lost, k shards of its set are read, and the set is decoded.
 
 use crate::archive::Archive;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
+use crate::error::{EncodingError, Error, Place, Result, WriteFailure};
 use crate::forms::encoded::{Encoded, Load};
 use crate::groups::{GroupEntry, Groups};
-use crate::io::output::{FileOut, Policy};
-use crate::io::spool::Spool;
 use crate::losses;
-use crate::ranges::ByteRange;
 use crate::report::{Outcome, Restored};
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed};
 use crate::sets::{SetEntry, untrue};
-use crate::stages::{self, Observed, Stage};
-use crate::threads::{Threads, share};
+use fec_base::context::Context;
+use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::spool::Spool;
+use fec_base::ranges::ByteRange;
+use fec_base::stages::{self, Observed, Stage};
+use fec_base::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::seal::CHUNK;
 use fec_core::set::{PlanCache, Reading, Run, SetDecoder, SetError};
@@ -40,10 +40,10 @@ impl PayloadRange {
     pub const ALL: PayloadRange = PayloadRange { start: 0, end: None };
 
     /// The range within a payload of this length.
-    pub(crate) fn of(self, len: u64) -> Result<Range<u64>> {
+    pub fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
         if self.start > end || end > len {
-            return Err(Error::new("decode", ErrorKind::OutOfPayload(len)));
+            return Err(Error::new("decode", EncodingError::OutOfPayload(len)));
         }
         Ok(self.start..end)
     }
@@ -53,8 +53,8 @@ impl Archive {
     /// Restores a part of the payload to a file, which appears when the whole part is proved.
     ///
     /// # Errors
-    /// [`OutOfPayload`](ErrorKind::OutOfPayload), and as [`Archive::restore_to_file`]: [`Lost`](ErrorKind::Lost) when
-    /// not all of the part can be restored.
+    /// [`OutOfPayload`](EncodingError::OutOfPayload), and as [`Archive::restore_to_file`]:
+    /// [`Lost`](EncodingError::Lost) when not all of the part can be restored.
     pub fn range_to_file(
         &self,
         range: PayloadRange,
@@ -73,11 +73,11 @@ impl Archive {
         if written {
             wanted.open(out.file(), context, &|e| out.failure(e))?;
             let _stage = stages::enter(Stage::Write, 0);
-            out.commit(wanted.len())?;
+            out.commit(wanted.part_len())?;
         }
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
-        let opened = opener.filter(|_| written).map(|_| wanted.len());
+        let opened = opener.filter(|_| written).map(|_| wanted.part_len());
         let restored = Restored { part, opened, ..self.restored(&encoded, outcome, written)? };
         self.part_of(restored)
     }
@@ -108,7 +108,7 @@ impl Archive {
         }
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
-        let opened = opener.filter(|_| written).map(|_| wanted.len());
+        let opened = opener.filter(|_| written).map(|_| wanted.part_len());
         let restored = Restored { part, opened, ..self.restored(&encoded, outcome, written)? };
         self.part_of(restored)
     }
@@ -117,17 +117,17 @@ impl Archive {
     fn part_of(&self, restored: Restored) -> Result<Restored> {
         match restored.written {
             true => Ok(restored),
-            false => Err(Error::at("decode", self.place.clone(), ErrorKind::Lost(Box::new(restored)))),
+            false => Err(Error::at("decode", self.place.clone(), EncodingError::Lost(Box::new(restored)))),
         }
     }
 }
 
 /// A wanted part of a payload.
-pub(crate) struct Wanted<'a> {
+pub struct Wanted<'a> {
     /// Bytes of the payload.
-    pub(crate) bytes: Range<u64>,
+    pub bytes: Range<u64>,
     /// Bytes of the encoded payload: if it is sealed, the chunks that hold any of `bytes`.
-    pub(crate) encoded: Range<u64>,
+    pub encoded: Range<u64>,
     extent: Extent,
     opener: Option<&'a Opener>,
 }
@@ -136,8 +136,8 @@ impl<'a> Wanted<'a> {
     /// The part for a range of the payload, which is encoded as `extent`.
     ///
     /// # Errors
-    /// [`OutOfPayload`](ErrorKind::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
-    pub(crate) fn new(range: PayloadRange, opener: Option<&'a Opener>, extent: Extent) -> Result<Wanted<'a>> {
+    /// [`OutOfPayload`](EncodingError::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
+    pub fn new(range: PayloadRange, opener: Option<&'a Opener>, extent: Extent) -> Result<Wanted<'a>> {
         let encoded_len = extent.sealed_len;
         let bytes = range.of(opener.map_or(Ok(encoded_len), |opener| opener.opened_len(extent))?)?;
         let encoded = match opener {
@@ -148,7 +148,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// The number of bytes in the part.
-    pub(crate) fn len(&self) -> u64 {
+    pub fn part_len(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }
 
@@ -156,7 +156,7 @@ impl<'a> Wanted<'a> {
     ///
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file by `fail`.
-    pub(crate) fn open(&self, file: &File, context: &Context<'_>, fail: &WriteFailure<'_>) -> Result<()> {
+    pub fn open(&self, file: &File, context: &Context<'_>, fail: &WriteFailure<'_>) -> Result<()> {
         let Some(opener) = self.opener else { return Ok(()) };
         let threads = Threads(context.settings.threads);
         opener.open_file(file, (self.extent, &self.bytes), false, threads, fail)
@@ -166,7 +166,7 @@ impl<'a> Wanted<'a> {
     ///
     /// # Errors
     /// [`SealError::Chunk`](crate::seal::SealError::Chunk); those of the file, and of `out` by `fail`.
-    pub(crate) fn copy(&self, spool: &Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
+    pub fn copy(&self, spool: &Spool, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
         if self.encoded.is_empty() {
             // An empty part behind the last chunk has nothing to open.
             return Ok(());
@@ -175,7 +175,7 @@ impl<'a> Wanted<'a> {
         let skip = if self.opener.is_some() { self.bytes.start - first * CHUNK as u64 } else { 0 };
         let is_last = self.encoded.end == self.extent.sealed_len && !self.extent.is_cut;
         let end = if is_last { End::Payload } else { End::Part };
-        let mut cut = Cut { out, skip, left: self.len() };
+        let mut cut = Cut { out, skip, left: self.part_len() };
         let mut opened = Unsealed::new(self.opener, &mut cut, Opening::from_chunk(first));
         let encoded_len = self.encoded.end - self.encoded.start;
         opened.release(end, &mut |to| spool.copy_to(encoded_len, to, fail), fail)
@@ -207,7 +207,7 @@ impl Write for Cut<'_> {
 }
 
 /// Restores these bytes; `put` gets each piece with its position in the part.
-pub(crate) fn part(
+pub fn part(
     encoded: &Encoded<'_>,
     plans: &PlanCache,
     bytes: &Range<u64>,

@@ -5,19 +5,19 @@
 //! before a file takes its place.
 
 use crate::archive::Archive;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::{PayloadSets, SetSource};
 use crate::forms::encoded::Records;
 use crate::forms::repair::RepairJob;
 use crate::groups::GroupEntry;
-use crate::io::output::Policy;
-use crate::io::temporary::{parent, remove_stale_outputs};
 use crate::payload::Payload;
 use crate::report::{Examination, Outcome};
 use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
-use crate::stages::Observed;
-use crate::threads::Threads;
+use fec_base::context::Context;
+use fec_base::io::output::Policy;
+use fec_base::io::temporary::{parent, remove_stale_outputs};
+use fec_base::stages::Observed;
+use fec_base::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::params::Form;
@@ -60,9 +60,10 @@ impl Archive {
     /// the new files.
     ///
     /// # Errors
-    /// [`Lost`](ErrorKind::Lost) when too little is left, [`MetaLost`](ErrorKind::MetaLost),
-    /// [`OtherRoot`](ErrorKind::OtherRoot), [`HoldsAnother`](ErrorKind::HoldsAnother), and those of the files. On an
-    /// error nothing is changed, unless the error comes while the new files take their names, one after the other.
+    /// [`Lost`](EncodingError::Lost) when too little is left, [`MetaLost`](EncodingError::MetaLost),
+    /// [`OtherRoot`](EncodingError::OtherRoot), [`HoldsAnother`](EncodingError::HoldsAnother), and those of the files.
+    /// On an error nothing is changed, unless the error comes while the new files take their names, one after the
+    /// other.
     pub fn repair(&self, how: Repair<'_>, context: &Context<'_>) -> Result<Repaired> {
         if let (Place::Path(path), None, false) = (&self.place, how.out, how.dry_run) {
             // An earlier repair may have been killed at its last file, with nothing left to do but this.
@@ -75,12 +76,12 @@ impl Archive {
             let walk = SetWalk::new(&context.silent(), self.plans());
             let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
             let restored = self.restored(&encoded, outcome, false)?;
-            return Err(Error::new("repair", ErrorKind::Lost(Box::new(restored))));
+            return Err(Error::new("repair", EncodingError::Lost(Box::new(restored))));
         };
         self.check_seal(&encoded)?;
         let Repair { out, policy, dry_run } = how;
         if self.form() == Form::Container && out.is_none() && !self.others().is_empty() {
-            return Err(Error::new("repair", ErrorKind::HoldsAnother));
+            return Err(Error::new("repair", EncodingError::HoldsAnother));
         }
         let spare = SpareDecoders::default();
         let decode =

@@ -2,7 +2,7 @@
 
 use crate::leftovers::Leftovers;
 use crate::losses::Losses;
-use crate::ranges::{ByteRange, RangeList};
+use fec_base::ranges::{ByteRange, RangeList};
 use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
 use fec_core::params::{self, Shape};

@@ -2,19 +2,19 @@
 //! back.
 
 use crate::archive::Archive;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Place, Result, WriteFailure};
+use crate::error::{EncodingError, Error, Place, Result, WriteFailure};
 use crate::forms::encoded::Encoded;
-use crate::io::ReadAt;
-use crate::io::output::{self, FileOut, Policy};
-use crate::io::spool::Spool;
-use crate::io::temporary::{parent, remove_stale};
 use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
 use crate::seal::open::{End, Opener, Opening, Unsealed};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
-use crate::stages::{self, Stage};
-use crate::threads::Threads;
+use fec_base::context::Context;
+use fec_base::io::ReadAt;
+use fec_base::io::output::{self, FileOut, Policy};
+use fec_base::io::spool::Spool;
+use fec_base::io::temporary::{parent, remove_stale};
+use fec_base::stages::{self, Stage};
+use fec_base::threads::Threads;
 use fec_core::executor::lock;
 use fec_core::params::BOUNDED_GROUP_BYTES;
 use fec_core::set::{Decoded, Reading};
@@ -68,10 +68,11 @@ impl Archive {
     /// bytes.
     ///
     /// # Errors
-    /// [`Lost`](ErrorKind::Lost), with the parts that are left, when the payload cannot be restored whole and `partial`
-    /// is not set; nothing is written then. [`Untrue`](ErrorKind::Untrue) and [`OtherDigest`](ErrorKind::OtherDigest)
-    /// when the root binds something that breaks a rule. [`SealError`](crate::seal::SealError) when the seal is lost or
-    /// does not open. Those of the file, and [`SetMemory`](ErrorKind::SetMemory).
+    /// [`Lost`](EncodingError::Lost), with the parts that are left, when the payload cannot be restored whole and
+    /// `partial` is not set; nothing is written then. [`Untrue`](EncodingError::Untrue) and
+    /// [`OtherDigest`](EncodingError::OtherDigest) when the root binds something that breaks a rule.
+    /// [`SealError`](crate::seal::SealError) when the seal is lost or does not open. Those of the file, and
+    /// [`SetMemory`](fec_base::ErrorKind::SetMemory).
     pub fn restore_to_file(
         &self,
         path: &Path,
@@ -118,7 +119,7 @@ impl Archive {
     ///
     /// # Errors
     /// As [`restore_to_file`](Archive::restore_to_file), but groups in front of a lost one have gone out by then. Those
-    /// of the writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](ErrorKind::FewLeft).
+    /// of the writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](EncodingError::FewLeft).
     pub fn restore_to_writer(
         &self,
         out: &mut dyn Write,
@@ -143,9 +144,9 @@ impl Archive {
     /// Restores the payload by `put`. The result tells whether `put` got all of the payload, or only a part.
     ///
     /// # Errors
-    /// As [`restore_to_file`](Archive::restore_to_file), but for [`Lost`](ErrorKind::Lost).
-    #[cfg(feature = "stores")]
-    pub(crate) fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
+    /// As [`restore_to_file`](Archive::restore_to_file), but for [`Lost`](EncodingError::Lost).
+    #[doc(hidden)]
+    pub fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
         self.attempt(Wish::default(), context, |encoded, walk| {
             let visitor = PayloadOut { put, partial: false };
             let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
@@ -169,7 +170,7 @@ impl Archive {
     fn whole_of(&self, restored: Restored) -> Result<Restored> {
         match restored.is_whole() && restored.written {
             true => Ok(restored),
-            false => Err(Error::at("decode", self.place.clone(), ErrorKind::Lost(Box::new(restored)))),
+            false => Err(Error::at("decode", self.place.clone(), EncodingError::Lost(Box::new(restored)))),
         }
     }
 
@@ -255,7 +256,7 @@ fn check_left(encoded: &Encoded) -> Result<()> {
         .sum();
     let len = encoded.known_len();
     if len > most_for(left) {
-        return Err(Error::new("decode", ErrorKind::FewLeft { left, len }));
+        return Err(Error::new("decode", EncodingError::FewLeft { left, len }));
     }
     Ok(())
 }
@@ -272,7 +273,7 @@ fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Cont
     let (sha256, blake3) = payload::digests(payload, wanted, context)?;
     for (name, is, recorded) in [("SHA-256", sha256, meta.sha256), ("BLAKE3", blake3, meta.blake3)] {
         if is != recorded {
-            return Err(Error::new("decode", ErrorKind::OtherDigest(name)));
+            return Err(Error::new("decode", EncodingError::OtherDigest(name)));
         }
     }
     Ok(())

@@ -7,14 +7,14 @@
 //! shards, because its own path proves each intact one. A visitor gets the k originals, or all n shards on request.
 //! `verify --deep` and the choice between encodings visit nothing: the `Outcome` of the walk is their answer.
 
-use crate::context::{Context, Meter};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, Result};
 use crate::forms::encoded::{Load, Records};
 use crate::groups::{GroupEntry, Groups};
 use crate::losses::{self, Losses};
 use crate::report::Outcome;
-use crate::stages::{self, Observed};
-use crate::threads::{Threads, share};
+use fec_base::context::{Context, Meter};
+use fec_base::stages::{self, Observed};
+use fec_base::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::params::Shape;
 use fec_core::set::{Decoded, PlanCache, Reading, Run, SetDecoder, SetError};
@@ -351,6 +351,6 @@ impl<'a> SetQueue<'a> {
 }
 
 /// The error for a set that the root binds and that breaks a rule.
-pub(crate) fn untrue((group, set, cause): (u32, u32, SetError)) -> Error {
-    Error::new("decode", ErrorKind::Untrue { group, set, cause })
+pub fn untrue((group, set, cause): (u32, u32, SetError)) -> Error {
+    Error::new("decode", EncodingError::Untrue { group, set, cause })
 }

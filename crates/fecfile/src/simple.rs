@@ -1,18 +1,18 @@
 //! The front door: one call each for paths and for readers.
 
 use crate::archive::Archive;
-use crate::context::Context;
 use crate::encode;
 use crate::error::{Place, Result};
 use crate::input::Input;
-use crate::io::folder::Folder;
-use crate::io::output::{ANYBODY, Policy};
-use crate::io::source::SourceFile;
 use crate::leftovers::Beginning;
 use crate::payload::{Options, Source};
 use crate::pipe::{self, Pipe};
 use crate::report::{Restored, Verified, Written};
 use crate::restore::Wish;
+use fec_base::context::Context;
+use fec_base::io::folder::Folder;
+use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::source::SourceFile;
 use fec_core::digest::Digest;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -51,7 +51,7 @@ pub fn encode_reader(
 ///
 /// # Errors
 /// Those of both files, and when no encoding, or more than one, is found.
-/// [`Lost`](crate::error::ErrorKind::Lost) when the payload cannot be restored whole; nothing is written then.
+/// [`Lost`](crate::error::EncodingError::Lost) when the payload cannot be restored whole; nothing is written then.
 pub fn decode_path(
     path: &Path,
     output: &Path,
@@ -103,7 +103,7 @@ fn policy(context: &Context<'_>) -> Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::error::EncodingError;
     use std::fs;
 
     #[test]
@@ -118,7 +118,10 @@ mod tests {
             fs::remove_file(at(&name)).unwrap();
         }
         let error = decode_path(&at("p.shards"), &at("back"), Some(root), &context).unwrap_err();
-        assert!(matches!(&error.kind, ErrorKind::Lost(restored) if !restored.is_whole()), "{error}");
+        assert!(
+            matches!(error.cause(), Some(EncodingError::Lost(restored)) if !restored.is_whole()),
+            "{error}"
+        );
         assert_eq!(error.class(), crate::Class::Lost);
         assert!(!at("back").exists());
         assert_eq!(verify_path(&at("p.shards"), Some(root), &context).unwrap().is_restorable, Some(false));

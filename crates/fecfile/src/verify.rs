@@ -1,20 +1,20 @@
 //! Checks every byte of an encoding; with `deep` also that every set is a codeword.
 
 use crate::archive::Archive;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, Result};
 use crate::report::{Deep, Verified};
 use crate::sets::{Nobody, SetWalk, untrue};
+use fec_base::context::Context;
 
 impl Archive {
     /// Checks every byte; with `deep` also decodes every set and checks that it is a codeword.
     ///
     /// # Errors
-    /// [`Untrue`](ErrorKind::Untrue) when the root binds a set that breaks a rule; with `deep`
-    /// [`SetMemory`](ErrorKind::SetMemory). Damage and losses are in the result.
+    /// [`Untrue`](EncodingError::Untrue) when the root binds a set that breaks a rule; with `deep`
+    /// [`SetMemory`](fec_base::ErrorKind::SetMemory). Damage and losses are in the result.
     pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<Verified> {
         if deep && self.is_one_shard() {
-            return Err(Error::new("verify", ErrorKind::OneShardDeep));
+            return Err(Error::new("verify", EncodingError::OneShardDeep));
         }
         let found = self.examine(context);
         let encoded = self.encoded();

@@ -7,7 +7,7 @@ use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
 use fecfile::restore::Wish;
 use fecfile::{
-    Archive, Class, Context, ErrorKind, Input, Result, decode_path, decode_reader, encode, encode_path,
+    Archive, Class, Context, EncodingError, Input, Result, decode_path, decode_reader, encode, encode_path,
     encode_reader, verify_path, verify_reader,
 };
 use std::fs;
@@ -82,7 +82,10 @@ fn a_store_of_ones_own() {
     store.remove("numbers.004.shard").unwrap();
     back.clear();
     let error = restore(&mut back).unwrap_err();
-    assert!(matches!(&error.kind, ErrorKind::Lost(left) if !left.is_whole() && !left.written), "{error}");
+    assert!(
+        matches!(error.cause(), Some(EncodingError::Lost(left)) if !left.is_whole() && !left.written),
+        "{error}"
+    );
     assert!(back.is_empty());
     assert_eq!(archive().verify(false, &context).unwrap().is_restorable, Some(false));
 }

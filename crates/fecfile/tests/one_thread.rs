@@ -1,14 +1,14 @@
 //! An operation that gets a single thread computes on that thread alone.
 
+use fec_base::io::folder::Folder;
+use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::source::SourceFile;
 use fec_core::block::Code;
-use fecfile::age::{Identity, KeyKind, Recipient};
+use fec_keys::age::{Identity, KeyKind, Recipient};
+use fec_keys::cipher::Cipher;
 use fecfile::archive::Archive;
-use fecfile::cipher::Cipher;
 use fecfile::encode;
 use fecfile::error::Place;
-use fecfile::io::folder::Folder;
-use fecfile::io::output::{ANYBODY, Policy};
-use fecfile::io::source::SourceFile;
 use fecfile::payload::{Options, PayloadDigests, Source};
 use fecfile::restore::Wish;
 use fecfile::seal::{SealedTo, Sealing};

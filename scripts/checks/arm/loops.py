@@ -97,7 +97,7 @@ def main():
         for loop in innermost(body):
             loads = vector_bytes(loop, "ldr", "ldp", "ld1")
             stores = vector_bytes(loop, "str", "stp", "st1")
-            # What tests or copies a register or two is not what this looks for.
+            # Loops that test or copy a register or two are left out.
             if loads < 64:
                 continue
             found += 1

@@ -2,9 +2,9 @@
 //! recipient.
 
 use crate::random::Mmix;
+use fec_base::names::hex;
 use fec_core::digest::HashKind;
-use fecfile::age::{self, AgeError, Identity, KeyKind, Keys, Part, Passphrase, Recipient};
-use fecfile::names::hex;
+use fec_keys::age::{self, AgeError, Identity, KeyKind, Keys, Part, Passphrase, Recipient};
 
 /// Files of the test vectors of C2SP (CCTV, `age/testdata`): lines with the expected result, an empty line, and the
 /// file.

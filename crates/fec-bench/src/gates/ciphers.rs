@@ -7,7 +7,7 @@ use crate::random::Mmix;
 use aes_gcm::Aes256Gcm;
 use chacha20poly1305::ChaCha20Poly1305;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
-use fecfile::cipher::{AeadKey, Cipher, KEY, NONCE, TAG};
+use fec_keys::cipher::{AeadKey, Cipher, KEY, NONCE, TAG};
 
 /// The other implementation of the ciphers.
 pub(super) const OTHER: &str = "RustCrypto";

@@ -18,8 +18,8 @@ use crate::machine::Machine;
 use crate::options::{Format, Options, Preset};
 use crate::report::SCHEMA_VERSION;
 use crate::words::wrap;
+use fec_base::interrupt::interrupted;
 use fec_core::gf256::kernel::Backend;
-use fecfile::interrupt::interrupted;
 use serde::Serialize;
 
 /// The subject of a check, the number of its cases, and how many of them are right.

@@ -2,8 +2,8 @@
 //! there and back.
 
 use super::{age_files, ciphers};
-use fecfile::cipher::{Cipher, ENGINE};
-use fecfile::interrupt::interrupted;
+use fec_base::interrupt::interrupted;
+use fec_keys::cipher::{Cipher, ENGINE};
 
 /// Name, right ones and total of each gate, until a signal comes.
 pub(super) fn right() -> Vec<(String, u64, u64)> {

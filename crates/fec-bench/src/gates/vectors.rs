@@ -1,7 +1,7 @@
 //! Published vectors of hashes, sums and the format.
 
+use fec_base::names::hex;
 use fec_core::digest::{HashKind, Tag};
-use fecfile::names::hex;
 
 /// SHA-256: FIPS 180-4, examples one and two, and the empty message of NIST's CAVP.
 const SHA256: [(&[u8], &str); 3] = [

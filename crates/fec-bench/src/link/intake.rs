@@ -1,8 +1,8 @@
 //! Datagrams as they come. The caller reads them, or a thread does, so that the system's buffers are emptied while a
 //! decoder works.
 
-use fecfile::live::chunk::Chunk;
-use fecfile::live::udp::PacketReceiver;
+use fec_live::chunk::Chunk;
+use fec_live::udp::PacketReceiver;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};

@@ -6,9 +6,9 @@ use super::error::LinkError;
 use super::message::{Arrived, Content, Data, Message, SMALLEST_PROBE, Sent};
 use super::terms::{Result, SILENCE, nanoseconds};
 use super::watcher::LinkWatcher;
-use fecfile::live::impair::Channel;
-use fecfile::live::pace::Pace;
-use fecfile::live::udp::PacketSender;
+use fec_live::impair::Channel;
+use fec_live::pace::Pace;
+use fec_live::udp::PacketSender;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -201,7 +201,7 @@ impl<'a> Line<'a> {
         let heard = self.talk.hear(limit);
         let now = Instant::now();
         self.looked = now;
-        if fecfile::interrupt::interrupted() {
+        if fec_base::interrupt::interrupted() {
             self.stop.get_or_insert(Stop::Interrupted);
         }
         match heard {

@@ -14,10 +14,10 @@ use super::terms::{ALIVE, LONGEST, Result, SILENCE, filler, nanoseconds, on_core
 use super::tracker::Tracker;
 use super::watcher::LinkWatcher;
 use fec_core::window::{Decoder, Event, Limits};
+use fec_live::address::Address;
+use fec_live::chunk::{Arrival, Chunk};
+use fec_live::udp::{Drops, Interface, PacketReceiver};
 use fecfile::Settings;
-use fecfile::live::address::Address;
-use fecfile::live::chunk::{Arrival, Chunk};
-use fecfile::live::udp::{Drops, Interface, PacketReceiver};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
@@ -113,7 +113,7 @@ impl Listener {
     fn opening(&self, door: &Door, mut began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
-            if fecfile::interrupt::interrupted() {
+            if fec_base::interrupt::interrupted() {
                 return Err(LinkError::Interrupted);
             }
             let asked = Instant::now();
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
                 tell = now + TELL;
                 watcher.so_far(&self.so_far());
             }
-            let is_stopped = fecfile::interrupt::interrupted();
+            let is_stopped = fec_base::interrupt::interrupted();
             if is_stopped && self.result.is_none() {
                 let arrived = Arrived { interrupted: 1, ..self.arrived() };
                 self.result = Some((arrived, now));

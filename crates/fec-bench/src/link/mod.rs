@@ -69,15 +69,15 @@ pub use sender::{LinkOptions, Recovery, run};
 pub use terms::{LONGEST, PORT, SECONDS, SILENCE};
 pub use watcher::LinkWatcher;
 
-use fecfile::live::address::Address;
+use fec_live::address::Address;
 use std::path::Path;
 
 /// Reads `HOST`, `HOST:PORT`, `IPV6`, `[IPV6]:PORT`, with `udp://` in front or not; `:PORT` and the empty text are for
 /// listeners.
 ///
 /// # Errors
-/// [`LiveError::NotAnAddress`](fecfile::live::LiveError::NotAnAddress) for anything else.
-pub fn address(text: &str) -> std::result::Result<Address, fecfile::live::LiveError> {
+/// [`LiveError::NotAnAddress`](fec_live::LiveError::NotAnAddress) for anything else.
+pub fn address(text: &str) -> std::result::Result<Address, fec_live::LiveError> {
     let plain = text.strip_prefix("udp://").unwrap_or(text);
     let full = match (plain.starts_with('['), plain.matches(':').count()) {
         (false, 2..) => format!("[{plain}]:{PORT}"),

@@ -10,12 +10,12 @@ use super::terms::{Result, SILENCE, filler, nanoseconds, on_cores};
 use super::watcher::LinkWatcher;
 use fec_core::format::packet::{MIN_PAYLOAD, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::window::{Encoder, Profile, Ratio, SettingsError, StreamSettings};
+use fec_live::address::Address;
+use fec_live::impair::Impairment;
+use fec_live::paths::Way;
+use fec_live::send::{SendOptions, payload_for};
+use fec_live::udp::Interface;
 use fecfile::Settings;
-use fecfile::live::address::Address;
-use fecfile::live::impair::Impairment;
-use fecfile::live::paths::Way;
-use fecfile::live::send::{SendOptions, payload_for};
-use fecfile::live::udp::Interface;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 

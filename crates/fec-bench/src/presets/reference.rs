@@ -14,13 +14,13 @@ use crate::table::{
     Cell, ESTIMATED_CYCLES, FigureColumn, FigureTable, Findings, estimated_cycles, figure, key,
 };
 use crate::words::{self, count};
+use fec_base::stages::{self, Observed};
+use fec_base::threads::Threads;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;
 use fec_core::observe::{Observer, Phase};
 use fec_core::params::{Form, GroupGeometry, SHORT_SHARD};
 use fec_core::set::{Decoded, EncodedSet, PlanCache, Run, SetDecoder, SetEncoder};
-use fecfile::stages::{self, Observed};
-use fecfile::threads::Threads;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -11,7 +11,7 @@ use fec_core::block::ShardBuf;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::simulate::{self, Generator};
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings};
-use fecfile::live::loss::{Loss, LossModel};
+use fec_live::loss::{Loss, LossModel};
 use std::time::Duration;
 
 /// Profiles with their block; the ideal code has the windows of the first one.

@@ -7,7 +7,7 @@ use crate::stream::args::Kind;
 use crate::units::size;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fecfile::live::loss::Loss;
+use fec_live::loss::Loss;
 use std::path::PathBuf;
 
 /// The measurements of `fec bench`.

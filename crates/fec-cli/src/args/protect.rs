@@ -7,8 +7,8 @@ use crate::sign;
 
 use clap::Args;
 use fec_core::digest::Digest;
-use fecfile::sidecar::protect::Redundancy;
-use fecfile::sign::Signer;
+use fec_keys::sign::Signer;
+use fec_sidecar::protect::Redundancy;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

@@ -3,11 +3,11 @@
 use crate::units::size;
 
 use clap::ValueEnum;
+use fec_base::io::small;
+use fec_base::roots::parse_root;
 use fec_core::digest::{Digest, HashKind};
-use fecfile::io::small;
+use fec_sidecar::protect::Redundancy;
 use fecfile::range::PayloadRange;
-use fecfile::roots::parse_root;
-use fecfile::sidecar::protect::Redundancy;
 use std::io::Read;
 use std::path::Path;
 

@@ -4,11 +4,11 @@ use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{Target, output_name};
+use fec_base::names::{counted, hex, show, show_bytes};
 use fec_core::block::Code;
+use fec_keys::sign::Signed;
 use fecfile::Archive;
-use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::Restored;
-use fecfile::sign::Signed;
 use serde::Serialize;
 use std::time::Instant;
 

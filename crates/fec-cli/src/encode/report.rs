@@ -3,9 +3,9 @@
 use super::task::Task;
 use crate::settings::SCHEMA_VERSION;
 use crate::target::{Target, input_name};
+use fec_base::names::{bytes, counted, hex, show};
 use fec_core::digest::Digest;
 use fecfile::keep::Fate;
-use fecfile::names::{bytes, counted, hex, show};
 use fecfile::payload::Options;
 use fecfile::report::Written;
 use serde::Serialize;

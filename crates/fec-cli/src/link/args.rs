@@ -5,9 +5,9 @@ use crate::stream::args::{Packet, packet, rate_limit, ratio};
 use clap::Args;
 use fec_bench::link::{self, LinkOptions, ListenOptions, Recovery, SECONDS};
 use fec_core::window::Ratio;
-use fecfile::live::address::Address;
-use fecfile::live::impair::Impairment;
-use fecfile::live::loss::{ImpairmentError, Loss};
+use fec_live::address::Address;
+use fec_live::impair::Impairment;
+use fec_live::loss::{ImpairmentError, Loss};
 use std::time::Duration;
 
 /// The options of `bench link`.

@@ -1,7 +1,7 @@
 //! Options of sealing.
 
 use clap::{Args, ValueEnum};
-use fecfile::cipher::Cipher;
+use fec_keys::cipher::Cipher;
 use std::path::PathBuf;
 
 /// For whom `encode` and `protect` seal.

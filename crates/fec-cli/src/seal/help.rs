@@ -1,6 +1,6 @@
 //! Advice for errors of sealing, in terms of the command's options.
 
-use fecfile::age::AgeError;
+use fec_keys::age::AgeError;
 use fecfile::seal::SealError;
 
 /// The advice for an error.

@@ -3,9 +3,9 @@
 use super::beside;
 use crate::proofs::Proofs;
 use crate::target::quoted;
-use fecfile::io::base::Base;
-use fecfile::io::output::is_same;
-use fecfile::sidecar::{Sidecar, signature_path};
+use fec_base::io::base::Base;
+use fec_base::io::output::is_same;
+use fec_sidecar::{Sidecar, signature_path};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

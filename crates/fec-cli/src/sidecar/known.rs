@@ -4,11 +4,11 @@
 //! of reach of whoever can write to the sidecar. A root that is given here later then proves both. Without the note it
 //! proves less, so no failure here is an error.
 
+use fec_base::io::output::{Policy, write_text};
+use fec_base::io::own::{Stands, look};
+use fec_base::names::hex;
+use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
-use fecfile::io::output::{Policy, write_text};
-use fecfile::io::own::{Stands, look};
-use fecfile::names::hex;
-use fecfile::roots::parse_root;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};

@@ -6,14 +6,14 @@ use crate::failure::{Exit, Failure, Result, misuse};
 use crate::fits::table::SIDECAR;
 use crate::settings::{SCHEMA_VERSION, Settings, print_lines};
 use crate::sign::args::Trusted;
+use crate::survey::survey;
 use crate::target::quoted;
+use fec_base::names::{hex, show_bytes};
 use fec_core::digest::Digest;
+use fec_sidecar::Sidecar;
+use fec_sidecar::manifest::{Listed, digests, manifest};
 use fecfile::Error;
-use fecfile::names::{hex, show_bytes};
 use fecfile::seal::SealError;
-use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::manifest::{Listed, digests, manifest};
-use fecfile::survey::survey;
 use serde::Serialize;
 use std::path::Path;
 

@@ -16,11 +16,11 @@ use crate::settings::Settings;
 use crate::sign;
 use crate::sign::args::Trusted;
 use crate::target::is_dash;
+use fec_base::names::show;
 use fec_core::digest::Digest;
-use fecfile::age::Keys;
-use fecfile::names::show;
-use fecfile::sidecar::Sidecar;
-use fecfile::sign::{Signed, Trust};
+use fec_keys::age::Keys;
+use fec_keys::sign::{Signed, Trust};
+use fec_sidecar::Sidecar;
 use std::path::{Path, PathBuf};
 
 /// The file name extension of sidecars.

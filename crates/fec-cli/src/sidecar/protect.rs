@@ -12,17 +12,17 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use crate::target::quoted;
+use fec_base::io::output::{ANYBODY, Policy, is_same};
+use fec_base::names::{hex, show, show_bytes};
 use fec_core::digest::Digest;
-use fecfile::age::Keys;
-use fecfile::io::output::{ANYBODY, Policy, is_same};
-use fecfile::names::{hex, show, show_bytes};
+use fec_keys::age::Keys;
+use fec_keys::sign::{SecretKey, SignError, Signature, Trust};
+use fec_sidecar::examine::base_of;
+use fec_sidecar::protect::{Protect, Protected, protect};
+use fec_sidecar::update::{Anew, Updated, update};
+use fec_sidecar::{Sidecar, signature_path};
+use fecfile::Context;
 use fecfile::seal::SealedTo;
-use fecfile::sidecar::examine::base_of;
-use fecfile::sidecar::protect::{Protect, Protected, protect};
-use fecfile::sidecar::update::{Anew, Updated, update};
-use fecfile::sidecar::{Sidecar, signature_path};
-use fecfile::sign::{SecretKey, SignError, Signature, Trust};
-use fecfile::{Context, ErrorKind};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl<'a> Signing<'a> {
     }
 
     fn explain(&self, error: fecfile::Error) -> Failure {
-        let is_unsigned = matches!(&error.kind, ErrorKind::Sign(SignError::Unsigned(_)));
+        let is_unsigned = matches!(error.cause(), Some(SignError::Unsigned(_)));
         let failure = Failure::from(error);
         if is_unsigned && self.args.signer.is_empty() {
             return failure.help(

@@ -8,13 +8,13 @@ use crate::proofs::Proofs;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sign::SignedBy;
 use crate::target::{is_dash, quoted};
-use fecfile::io::base::Base;
-use fecfile::names::{hex, show, show_bytes};
-use fecfile::sidecar::examine::{State, base_of};
-use fecfile::sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
-use fecfile::sidecar::{Sidecar, SidecarError};
-use fecfile::sign::Signed;
-use fecfile::{Context, Error, ErrorKind};
+use fec_base::io::base::Base;
+use fec_base::names::{hex, show, show_bytes};
+use fec_keys::sign::Signed;
+use fec_sidecar::examine::{State, base_of};
+use fec_sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
+use fec_sidecar::{Sidecar, SidecarError};
+use fecfile::{Context, Error};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -62,8 +62,7 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
 
 /// The failure of a repair, with advice that names the sidecar and its options.
 fn explain(error: Error, named: &str, proofs: Proofs<'_>) -> Failure {
-    let is_beyond =
-        matches!(&error.kind, ErrorKind::Sidecar(cause) if matches!(**cause, SidecarError::BeyondRepair(_)));
+    let is_beyond = matches!(error.cause(), Some(SidecarError::BeyondRepair(_)));
     let failure = Failure::from(error);
     match is_beyond {
         true => failure.help(format!(
@@ -112,7 +111,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     sidecar_left: Option<String>,
     #[serde(skip)]
-    sidecar_help: Option<&'static str>,
+    sidecar_help: Option<String>,
     written_bytes: u64,
     /// The archive of overwritten files, if any were overwritten.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,7 +263,7 @@ impl Report {
         }
         if let Some(why) = &self.sidecar_left {
             out.push_str(&format!("the sidecar was left as it is: {why}\n"));
-            out.extend(self.sidecar_help.map(|help| format!("{help}\n")));
+            out.extend(self.sidecar_help.as_ref().map(|help| format!("{help}\n")));
         }
         if let Some(cause) = &self.cause {
             out.push_str(&format!("{cause}\n"));

@@ -5,12 +5,12 @@ use crate::details::Details;
 use crate::failure::NOT_ALLOWED;
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
-use fecfile::names::{counted, hex, show, show_bytes};
-use fecfile::ranges::RangeList;
-use fecfile::sidecar::Sidecar;
-use fecfile::sidecar::examine::{Examined, Scope, State};
-use fecfile::sidecar::scrub::Scrubbed;
-use fecfile::sign::Signed;
+use fec_base::names::{counted, hex, show, show_bytes};
+use fec_base::ranges::RangeList;
+use fec_keys::sign::Signed;
+use fec_sidecar::Sidecar;
+use fec_sidecar::examine::{Examined, Scope, State};
+use fec_sidecar::scrub::Scrubbed;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -115,7 +115,7 @@ impl Report {
         scrubbed: Option<&Scrubbed>,
         started: Instant,
     ) -> Report {
-        let entry = |report: &fecfile::sidecar::examine::EntryReport| Entry {
+        let entry = |report: &fec_sidecar::examine::EntryReport| Entry {
             path: show_bytes(&sidecar.catalog().entries[report.entry].path),
             state: word(report.state),
             damaged_bytes: report.damage.bytes(),

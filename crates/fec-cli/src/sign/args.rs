@@ -1,7 +1,7 @@
 //! The options of signatures, as clap sees them.
 
 use clap::Args;
-use fecfile::sign::{Signature, Signer};
+use fec_keys::sign::{Signature, Signer};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

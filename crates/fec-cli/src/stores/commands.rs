@@ -6,24 +6,24 @@ use crate::args::{Decode, Encode, Repair, Verify};
 use crate::failure::{Exit, Failure, Result, misuse, say};
 use crate::settings::{Settings, print_line, report_failure};
 use crate::target::{Target, is_dash, payload_output};
+use fec_base::interrupt;
+use fec_base::io::output::{Policy, check_absent, is_special, write_text};
+use fec_base::io::small;
+use fec_base::names::{hex, is_plain, show, show_bytes};
+use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
+use fec_stores::StoreError;
+use fec_stores::call::CallOptions;
+use fec_stores::error::StoresError;
+use fec_stores::mend::StoredRepair;
+use fec_stores::places::Places;
+use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
+use fec_stores::stored::Stored;
+use fec_stores::target::{Target as Store, TargetError};
 use fecfile::Context;
 use fecfile::error::{Error, ErrorKind};
-use fecfile::interrupt;
-use fecfile::io::output::{Policy, check_absent, is_special, write_text};
-use fecfile::io::small;
-use fecfile::names::{hex, is_plain, show, show_bytes};
 use fecfile::payload::{Options, Source};
-use fecfile::roots::parse_root;
 use fecfile::seal::Opener;
-use fecfile::stores::StoreError;
-use fecfile::stores::call::CallOptions;
-use fecfile::stores::error::StoresError;
-use fecfile::stores::mend::StoredRepair;
-use fecfile::stores::places::Places;
-use fecfile::stores::send::{SEGMENT, SendOptions, causes, send as send_to};
-use fecfile::stores::stored::Stored;
-use fecfile::stores::target::{Target as Store, TargetError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -312,12 +312,12 @@ fn target(
         Some(target) => target,
     };
     if let Target::File(path) = &target {
-        fecfile::io::output::check_absent(
+        fec_base::io::output::check_absent(
             path,
-            fecfile::io::output::Policy {
+            fec_base::io::output::Policy {
                 force: args.force,
                 sync: false,
-                permissions: fecfile::io::output::ANYBODY,
+                permissions: fec_base::io::output::ANYBODY,
             },
         )?;
     }
@@ -350,8 +350,8 @@ fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
         let was_stopped = |cause: &StoresError| {
             matches!(cause, StoresError::Stopped | StoresError::Store(StoreError::Cancelled))
         };
-        match &error.kind {
-            ErrorKind::Stores(cause) if was_stopped(cause) && interrupt::interrupted() => {
+        match error.cause() {
+            Some(cause) if was_stopped(cause) && interrupt::interrupted() => {
                 if !interrupt::may_speak() {
                     // The thread that speaks also ends the process.
                     std::thread::sleep(Duration::from_secs(1));
@@ -364,8 +364,8 @@ fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
 }
 
 fn with_help(error: Error) -> Failure {
-    let ErrorKind::Stores(cause) = &error.kind else { return error.into() };
-    let help = match cause.as_ref() {
+    let Some(cause) = error.cause() else { return error.into() };
+    let help = match cause {
         StoresError::Crowded(_) => {
             "name more domains, choose more recovery shards with -m, or accept it with --crowded"
         }

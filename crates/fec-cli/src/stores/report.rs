@@ -3,12 +3,12 @@
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::{Target, input_name, output_name};
-use fecfile::names::{counted, hex, show};
-use fecfile::stores::mend::{StoredRepair, StoredRepaired};
-use fecfile::stores::places::Places;
-use fecfile::stores::send::{Missing, Sent};
-use fecfile::stores::stored::{Stored, StoredRestored};
-use fecfile::stores::verify::StoredVerified;
+use fec_base::names::{counted, hex, show};
+use fec_stores::mend::{StoredRepair, StoredRepaired};
+use fec_stores::places::Places;
+use fec_stores::send::{Missing, Sent};
+use fec_stores::stored::{Stored, StoredRestored};
+use fec_stores::verify::StoredVerified;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -2,11 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use fec_core::window::{Profile, Ratio};
-use fecfile::live::impair::Impairment;
-use fecfile::live::key::StreamKey;
-use fecfile::live::receive::{Deadline, GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
-use fecfile::live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
-use fecfile::live::udp::Interface;
+use fec_live::impair::Impairment;
+use fec_live::key::StreamKey;
+use fec_live::receive::{Deadline, GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
+use fec_live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
+use fec_live::udp::Interface;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Advice for errors of live streams, in terms of the command's options.
 
+use fec_base::names::show;
 use fec_core::format::packet::PacketError;
 use fec_core::window::SettingsError;
-use fecfile::live::{LiveError, Refusal};
-use fecfile::names::show;
+use fec_live::{LiveError, Refusal};
 
 /// The advice for an error.
 pub(crate) fn help(error: &LiveError) -> Option<String> {

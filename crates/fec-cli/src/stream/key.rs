@@ -3,7 +3,7 @@
 use crate::failure::Result;
 use crate::passphrase;
 use crate::secrecy::no_core_dumps;
-use fecfile::live::key::StreamKey;
+use fec_live::key::StreamKey;
 use std::path::Path;
 
 /// The key that the options name, if they name one. `is_new`: for a stream to send, not for one to receive.

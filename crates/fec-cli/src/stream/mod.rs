@@ -10,19 +10,19 @@ use crate::failure::{Exit, Failure, Result, misuse, say, say_line};
 use crate::settings::Settings;
 use crate::target::{Target, is_dash, made_of_file, made_of_inputs, open_input, quoted};
 use args::Stats;
-use fecfile::cipher::Cipher;
-use fecfile::error::Place;
-use fecfile::interrupt;
-use fecfile::io::output::{FileOut, Policy, check_absent};
-use fecfile::live::LiveError;
-use fecfile::live::address::Address;
-use fecfile::live::output::Output;
-use fecfile::live::paths::Way;
-use fecfile::live::receive::{PacketSource, ReceptionWatcher, receive};
-use fecfile::live::received::Received;
-use fecfile::live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
-use fecfile::live::udp::Replies;
-use fecfile::names::show;
+use fec_base::interrupt;
+use fec_base::io::output::{FileOut, Policy, check_absent};
+use fec_base::names::show;
+use fec_keys::cipher::Cipher;
+use fec_live::LiveError;
+use fec_live::address::Address;
+use fec_live::output::Output;
+use fec_live::paths::Way;
+use fec_live::receive::{PacketSource, ReceptionWatcher, receive};
+use fec_live::received::Received;
+use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
+use fec_live::udp::Replies;
+use fecfile::error::{Cause, Place};
 use fecfile::{Context, Error, ErrorKind};
 use report::{ReceivedReport, SentReport};
 use std::fs::File;
@@ -103,10 +103,8 @@ impl SendWatcher for Teller<'_> {
 
 /// Puts an error of the form into the words of the command line, where an option chose the form.
 fn as_option(error: Error) -> Error {
-    match &error.kind {
-        ErrorKind::Live(LiveError::Settings(_) | LiveError::Push(_)) => {
-            Error { action: "encode --stream", ..error }
-        }
+    match error.cause() {
+        Some(LiveError::Settings(_) | LiveError::Push(_)) => Error { action: "encode --stream", ..error },
         _ => error,
     }
 }

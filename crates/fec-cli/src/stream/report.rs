@@ -3,12 +3,12 @@
 use crate::args::Encode;
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::target::{Target, input_name, output_name};
-use fecfile::cipher::Cipher;
-use fecfile::live::LostPackets;
-use fecfile::live::quality::{Advice, Quality};
-use fecfile::live::received::Received;
-use fecfile::live::send::Sent;
-use fecfile::names::{counted, show};
+use fec_base::names::{counted, show};
+use fec_keys::cipher::Cipher;
+use fec_live::LostPackets;
+use fec_live::quality::{Advice, Quality};
+use fec_live::received::Received;
+use fec_live::send::Sent;
 use serde::Serialize;
 use std::time::Duration;
 

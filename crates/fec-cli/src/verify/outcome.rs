@@ -3,12 +3,12 @@
 use super::report::Asked;
 use crate::failure::Exit;
 use fec_core::digest::Digest;
+use fec_keys::sign::Trust;
 use fecfile::archive::Archive;
 use fecfile::error::{Class, Place};
 use fecfile::report::{Deep, Verified};
 use fecfile::restore::Wish;
 use fecfile::seal::Opener;
-use fecfile::sign::Trust;
 use fecfile::{Context, Input};
 use std::io;
 

@@ -5,12 +5,12 @@ use crate::failure::NOT_ALLOWED;
 use crate::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::settings::SCHEMA_VERSION;
 use crate::sign::SignedBy;
+use fec_base::names::{counted, hex, show, show_bytes};
 use fec_core::format::seal::SealedKind;
+use fec_keys::sign::KeyId;
 use fecfile::Archive;
 use fecfile::forms::Leftovers;
-use fecfile::names::{counted, hex, show, show_bytes};
 use fecfile::report::{self, Verified};
-use fecfile::sign::KeyId;
 use serde::Serialize;
 use std::time::Duration;
 

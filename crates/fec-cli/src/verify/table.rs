@@ -2,7 +2,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::sidecar::verify::Looked;
-use fecfile::names::{counted, hex};
+use fec_base::names::{counted, hex};
 use fecfile::report::{ShardState, Verified};
 use serde::Serialize;
 

@@ -188,6 +188,6 @@ fn one_thread_is_one_thread() {
 
 /// A new recipient.
 fn recipient() -> String {
-    use fecfile::age::{Identity, KeyKind};
+    use fec_keys::age::{Identity, KeyKind};
     Identity::generate(KeyKind::X25519).expect("a key").recipient().to_string() + "\n"
 }

@@ -13,7 +13,7 @@ mod interrupted;
 mod limits;
 mod links;
 mod places;
-#[path = "../../../fecfile/tests/recode/mod.rs"]
+#[path = "../../../fec-sidecar/tests/recode/mod.rs"]
 mod recode;
 mod scrub;
 mod sealed;

@@ -1,8 +1,8 @@
 //! Annexes at the end of an object (docs/FORMAT.md, section 9.4), and the signatures in them (section 19).
 
-use crate::io::ReadAt;
-use crate::sign::{MOST_OF_ONE, Signatures};
+use fec_base::io::ReadAt;
 use fec_core::format::annex::{self, AnnexHeader};
+use fec_keys::sign::{MOST_OF_ONE, Signatures};
 use std::io;
 
 /// The signatures in an object's annexes: at most [`MOST_OF_ONE`] annexes are read, whatever they contain.

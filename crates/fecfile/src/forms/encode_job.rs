@@ -4,11 +4,11 @@
 //! or from remaining shards. It encodes and hashes these buffers, and hands every shard to a sink. Only the set roots
 //! are kept.
 
-use crate::context::{Context, Meter, Settings};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::payload::Payload;
-use crate::stages::{self, Observed, Stage};
-use crate::threads::{Threads, share};
+use fec_base::context::{Context, Meter, Settings};
+use fec_base::stages::{self, Observed, Stage};
+use fec_base::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
@@ -131,7 +131,7 @@ impl ShardsOfSet {
 /// Unused buffers of sets. A caller that encodes group after group keeps them between groups: memory that ever new
 /// threads take and give back adds up.
 #[derive(Default)]
-pub(crate) struct SpareRooms(Mutex<Vec<(Shape, Vec<ShardsOfSet>)>>);
+pub struct SpareRooms(Mutex<Vec<(Shape, Vec<ShardsOfSet>)>>);
 
 impl SpareRooms {
     /// Buffers for `run` sets of a shape.

@@ -1,10 +1,10 @@
 //! An encoding whose parts were found, whatever its form.
 
-use crate::context::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::groups::Groups;
-use crate::ranges::joined;
 use crate::seal::open::Extent;
+use fec_base::context::Settings;
+use fec_base::ranges::joined;
 use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
 use fec_core::params::{GroupGeometry, Shape};
@@ -89,7 +89,7 @@ impl Encoded<'_> {
     }
 
     /// Available ranges of the payload, in order. There are no more ranges than shards, whatever headers claim.
-    pub(crate) fn obtainable(&self) -> Vec<Range<u64>> {
+    pub fn obtainable(&self) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         for group in self.groups.iter() {
             let (len, end) = (group.geometry.shape().shard_len as u64, group.geometry.payload_len());

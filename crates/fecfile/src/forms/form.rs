@@ -2,15 +2,15 @@
 
 use super::encoded::Encoded;
 use super::repair::RepairJob;
-use crate::context::Context;
 use crate::error::Result;
 use crate::input::Input;
 use crate::leftovers::Leftovers;
-use crate::ranges::Ranges;
 use crate::report::Examination;
-use crate::sign::Signatures;
+use fec_base::context::Context;
+use fec_base::ranges::Ranges;
 use fec_core::digest::Digest;
 use fec_core::params;
+use fec_keys::sign::Signatures;
 use std::path::PathBuf;
 
 /// A form of encodings.

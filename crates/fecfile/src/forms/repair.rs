@@ -3,18 +3,18 @@
 
 use super::encode_job::SetSource;
 use super::encoded::Records;
-use crate::context::{Context, Settings};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::annexes;
 use crate::groups::GroupEntry;
-use crate::io::output::{FileOut, Policy};
-use crate::io::temporary::parent;
-use crate::io::{NewObjects, ReadAt, list};
 use crate::payload::Payload;
-use crate::sign::{MOST_OF_ONE, Signatures};
-use crate::threads::Threads;
+use fec_base::context::{Context, Settings};
+use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::temporary::parent;
+use fec_base::io::{NewObjects, ReadAt, list};
+use fec_base::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
+use fec_keys::sign::{MOST_OF_ONE, Signatures};
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
 use std::os::unix::ffi::OsStrExt;
@@ -58,7 +58,7 @@ impl<'a> RepairJob<'a> {
     /// Fails if the encoded shards have another root than `wanted`, before any new file gets its name.
     ///
     /// # Errors
-    /// [`OtherRoot`](ErrorKind::OtherRoot); [`Changed`](ErrorKind::Changed) if the sets come from a payload.
+    /// [`OtherRoot`](EncodingError::OtherRoot); [`Changed`](ErrorKind::Changed) if the sets come from a payload.
     pub(crate) fn check_root(&self, root: Digest, wanted: Digest) -> Result<()> {
         match self.payload {
             Some(payload) => {
@@ -66,7 +66,9 @@ impl<'a> RepairJob<'a> {
                 let changed = || Error::at("read", payload.place(), ErrorKind::Changed);
                 (root == wanted).then_some(()).ok_or_else(changed)
             }
-            None => (root == wanted).then_some(()).ok_or_else(|| Error::new("repair", ErrorKind::OtherRoot)),
+            None => {
+                (root == wanted).then_some(()).ok_or_else(|| Error::new("repair", EncodingError::OtherRoot))
+            }
         }
     }
 }

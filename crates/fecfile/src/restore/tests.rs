@@ -1,23 +1,23 @@
 //! Output of containers that are whole, damaged, cut, sealed, or record wrong digests.
 
 use super::*;
-use crate::age::{Identity, KeyKind, Keys};
-use crate::cipher::Cipher;
 use crate::forms::container::writer;
 use crate::groups::Groups;
 use crate::input::{Input, Object};
-use crate::io::folder::Folder;
-use crate::io::output::ANYBODY;
 use crate::payload::{Options, Source};
 use crate::range::PayloadRange;
 use crate::seal::SealedPayload;
 use crate::seal::sealer::{SealedTo, Sealer, Sealing};
+use fec_base::io::folder::Folder;
+use fec_base::io::output::ANYBODY;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::ContainerLayout;
 use fec_core::random::SplitMix64;
+use fec_keys::age::{Identity, KeyKind, Keys};
+use fec_keys::cipher::Cipher;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -174,8 +174,11 @@ fn digests(payload: &Vec<u8>, sha256: bool, blake3: bool) -> Meta {
 /// The report in the error of a lost payload.
 fn lost(restored: Result<Restored>) -> Restored {
     match restored {
-        Err(Error { kind: ErrorKind::Lost(restored), .. }) => *restored,
-        other => panic!("{other:?}"),
+        Err(error) => match error.into_cause() {
+            Ok(EncodingError::Lost(restored)) => *restored,
+            other => panic!("{other:?}"),
+        },
+        Ok(restored) => panic!("{restored:?}"),
     }
 }
 
@@ -273,7 +276,9 @@ fn only_a_strict_reader_compares_digests() {
         match expected {
             None => assert!(restored.unwrap().written && out == payload && file.unwrap() == payload),
             Some(name) => {
-                assert!(matches!(restored.unwrap_err().kind, ErrorKind::OtherDigest(of) if of == name));
+                assert!(
+                    matches!(restored.unwrap_err().cause(), Some(EncodingError::OtherDigest(of)) if *of == name)
+                );
                 assert!(out.is_empty() && file.is_none());
             }
         }
@@ -355,7 +360,7 @@ fn nothing_is_begun_that_cannot_be_ended() {
     let payload = random(30_000);
     let options = Options::new(Code::new(3, 2).unwrap());
     crate::encode::to_store(&payload, b"p", &Folder::new(at("shards"), QUICK), &options, &context).unwrap();
-    let files = crate::io::list(&at("shards")).unwrap();
+    let files = fec_base::io::list(&at("shards")).unwrap();
     let open = || Archive::open(&Input::of_paths(&[at("shards")]).unwrap(), None, &context).unwrap();
     std::fs::remove_file(at("shards").join(&files[0])).unwrap();
     let nowhere = at("no folder/out");
@@ -383,7 +388,7 @@ fn no_call_is_done_without_an_error_where_the_payload_is_lost() {
     let payload = random(100_000);
     let made = Made::new(payload.clone(), Meta::default());
     let container = made.without_group(1).archive();
-    let store = crate::io::memory::MemoryStore::new();
+    let store = fec_base::io::memory::MemoryStore::new();
     let options = Options::new(Code::new(3, 2).unwrap());
     crate::encode::to_store(&payload, b"p", &store, &options, &context).unwrap();
     for index in [0, 2, 4] {
@@ -446,8 +451,8 @@ fn zeros_without_end_are_refused() {
     for (present, sets) in [(&[][..], 0), (&[5..7, 9..10], 3), (&[0..9, 9..170], 170)] {
         let refused = check(present).unwrap_err();
         let expected = sets * 12_288;
-        let ErrorKind::FewLeft { left, len } = refused.kind else { panic!("{refused}") };
-        assert_eq!((left, len), (expected, 3 << 30));
+        let Some(EncodingError::FewLeft { left, len }) = refused.cause() else { panic!("{refused}") };
+        assert_eq!((*left, *len), (expected, 3 << 30));
     }
     check(&[0..9, 9..171]).unwrap();
     check(&[0..9, 9..sets]).unwrap();
@@ -481,7 +486,6 @@ fn a_small_group_among_others_waits_in_memory() {
     }
 }
 
-#[cfg(feature = "stores")]
 #[test]
 fn a_payload_is_put_where_it_belongs() {
     let payload = random(100_000);

@@ -2,26 +2,26 @@
 //! right checksums, digests and roots, and the reader knows no root. No byte of the forgery may come out.
 
 use super::sealer::{SealedTo, Sealer, Sealing};
-use crate::age::{Identity, KeyKind, Keys};
 use crate::archive::Archive;
-use crate::cipher::Cipher;
-use crate::context::Context;
-use crate::error::Place;
 use crate::forms::container::writer;
 use crate::input::{Input, Object};
-use crate::io::output::{ANYBODY, Policy};
 use crate::leftovers::Beginning;
 use crate::payload::{Payload, Source};
 use crate::pipe::{self, Pipe};
 use crate::range::PayloadRange;
 use crate::restore::Wish;
 use crate::seal::SealedPayload;
+use fec_base::context::Context;
+use fec_base::error::Place;
+use fec_base::io::output::{ANYBODY, Policy};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{CHUNK, SEALED_CHUNK, SealedKind};
 use fec_core::params::ContainerLayout;
 use fec_core::random::SplitMix64;
+use fec_keys::age::{Identity, KeyKind, Keys};
+use fec_keys::cipher::Cipher;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Sealed {
         let meta = Meta { seal: Some(self.seal.clone()), ..Meta::default() }.to_bytes();
         let mut out = Vec::new();
         let source = Source::Payload(&self.sealed as &dyn Payload);
-        let fail = |e| crate::Error::io("write", Place::Nowhere, e);
+        let fail = |e| fec_base::Error::io("write", Place::Nowhere, e);
         writer::write(source, &mut out, &fail, &layout, &meta, &Context::default()).expect("it is in memory");
         out
     }
@@ -77,7 +77,7 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
         let input = Input::One(Object::new("x.fec", Arc::new(bytes.clone())).expect("it is in memory"));
         let archive = Archive::open(&input, None, &context)?;
         let opener = archive.opener(Some(keys))?.expect("what is not sealed is refused");
-        Ok::<_, crate::Error>((archive, opener))
+        Ok::<_, fec_base::Error>((archive, opener))
     };
     let path = folder.join("out");
     let policy = Policy { force: true, sync: false, permissions: ANYBODY };

@@ -1,16 +1,10 @@
 //! The seal is lost no sooner than the payload; verifying, restoring and repairing agree, whatever is damaged.
 
 use super::sealer::{SealedTo, Sealing};
-use crate::age::{Identity, KeyKind, Keys};
 use crate::archive::Archive;
-use crate::cipher::Cipher;
-use crate::class::Class;
-use crate::context::Context;
 use crate::encode;
-use crate::error::{Error, ErrorKind, Place};
+use crate::error::EncodingError;
 use crate::input::{Input, Object};
-use crate::io::folder::Folder;
-use crate::io::output::{ANYBODY, Policy};
 use crate::leftovers::Beginning;
 use crate::payload::{Grouping, Options, Source};
 use crate::pipe::{self, Pipe};
@@ -18,10 +12,17 @@ use crate::range::PayloadRange;
 use crate::repair::Repair;
 use crate::report::Verified;
 use crate::restore::Wish;
+use fec_base::class::Class;
+use fec_base::context::Context;
+use fec_base::error::{Error, Place};
+use fec_base::io::folder::Folder;
+use fec_base::io::output::{ANYBODY, Policy};
 use fec_core::block::Code;
 use fec_core::format::annex;
 use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, MetaFrame, RECORD_MAGIC};
 use fec_core::random::SplitMix64;
+use fec_keys::age::{Identity, KeyKind, Keys};
+use fec_keys::cipher::Cipher;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -55,13 +56,13 @@ fn places(bytes: &[u8], magic: &[u8; 8]) -> Vec<usize> {
     memchr::memmem::find_iter(bytes, magic).collect()
 }
 
-fn archive(bytes: &[u8]) -> crate::Result<Archive> {
+fn archive(bytes: &[u8]) -> fec_base::Result<Archive> {
     let object = Object::new("x.fec", Arc::new(Arc::<[u8]>::from(bytes))).unwrap();
     Archive::open(&Input::One(object), None, &Context::default())
 }
 
 /// The report of verifying without a key, after a check that restoring, ranges, pipes and repairing agree with it.
-fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> crate::Result<Verified> {
+fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> fec_base::Result<Verified> {
     let context = Context::default();
     let piped = Archive::in_pipe(bytes, Path::new("-"), Beginning::Other, None, &context);
     let archive = match archive(bytes) {
@@ -100,7 +101,7 @@ fn agreed(made: &Made, bytes: &[u8], folder: &Path) -> crate::Result<Verified> {
 }
 
 /// The payload, as each call restores it.
-fn restored(made: &Made, archive: &Archive, folder: &Path) -> crate::Result<Vec<Vec<u8>>> {
+fn restored(made: &Made, archive: &Archive, folder: &Path) -> fec_base::Result<Vec<Vec<u8>>> {
     let context = Context::default();
     let opener = archive.opener(Some(&made.keys))?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
@@ -216,7 +217,10 @@ fn two_sealed_payloads_in_a_pipe_are_ambiguous() {
             let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&first.keys) };
             let error =
                 pipe::to_writer(pipe, &mut Vec::new(), &Place::Output, &Context::default()).unwrap_err();
-            assert!(matches!(&error.kind, ErrorKind::Ambiguous(roots) if roots.len() == 2), "{error}");
+            assert!(
+                matches!(error.cause(), Some(EncodingError::Ambiguous(roots)) if roots.len() == 2),
+                "{error}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Reasons why a sealed payload is not opened, or not made.
 
-use crate::age::AgeError;
-use crate::class::{Class, class_of};
-use crate::passphrases::ShortPassphrase;
+use fec_base::class::{Class, class_of};
+use fec_base::error::Cause;
 use fec_core::error::FormatError;
+use fec_keys::age::AgeError;
+use fec_keys::passphrases::ShortPassphrase;
 
 /// Reason why a sealed payload is not opened, or not made.
 #[derive(Debug, thiserror::Error)]
@@ -77,9 +78,8 @@ pub enum SealError {
     Kept,
 }
 
-impl SealError {
-    /// The class of the error, for the caller.
-    pub fn class(&self) -> Class {
+impl Cause for SealError {
+    fn class(&self) -> Class {
         match self {
             SealError::NoKey
             | SealError::IsSidecar

@@ -1,6 +1,6 @@
 //! The keys and nonces that follow from a content key.
 
-use crate::cipher::{AeadKey, Cipher, KEY, NONCE, derive};
+use fec_keys::cipher::{AeadKey, Cipher, KEY, NONCE, derive};
 use sha2::{Digest, Sha256};
 
 /// The salt of all keys that are derived from a content key.

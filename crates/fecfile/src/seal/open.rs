@@ -5,14 +5,14 @@
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
-use crate::age::{self, Keys};
-use crate::cipher::{AeadKey, Cipher, NONCE};
-use crate::error::{Error, Place, Result, WriteFailure};
-use crate::io::ReadAt;
-use crate::threads::Threads;
+use fec_base::error::{Error, Place, Result, WriteFailure};
+use fec_base::io::ReadAt;
+use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK, Seal, SealedKind};
+use fec_keys::age::{self, Keys};
+use fec_keys::cipher::{AeadKey, Cipher, NONCE};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -24,11 +24,11 @@ const BATCH: u64 = 32;
 
 /// The available part of a sealed payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// Its bytes, as far as they are known.
-    pub(crate) sealed_len: u64,
+    pub sealed_len: u64,
     /// True if more followed and is lost: the last available byte is not the payload's end.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 impl Extent {
@@ -70,7 +70,7 @@ impl Opener {
     }
 
     /// The same opener, whose errors name `place`.
-    pub(crate) fn of(self, place: Place) -> Opener {
+    pub fn of(self, place: Place) -> Opener {
         Opener { place, ..self }
     }
 
@@ -100,7 +100,7 @@ impl Opener {
     ///
     /// # Errors
     /// As [`plain_len`](Opener::plain_len).
-    pub(crate) fn opened_len(&self, extent: Extent) -> Result<u64> {
+    pub fn opened_len(&self, extent: Extent) -> Result<u64> {
         let Extent { sealed_len, is_cut } = extent;
         if !is_cut {
             return self.plain_len(sealed_len);
@@ -127,7 +127,7 @@ impl Opener {
     ///
     /// # Errors
     /// [`SealError::Chunk`]; errors of the file, made by `fail`.
-    pub(crate) fn open_file(
+    pub fn open_file(
         &self,
         file: &(dyn WriteAt + Sync),
         (extent, part): (Extent, &Range<u64>),
@@ -210,7 +210,7 @@ impl Opener {
     ///
     /// # Errors
     /// [`SealError::Chunk`].
-    pub(crate) fn open_chunks(
+    pub fn open_chunks(
         &self,
         first: u64,
         sealed_len: u64,
@@ -225,14 +225,14 @@ impl Opener {
     }
 
     /// The bytes of a sealed payload that a part of the payload needs.
-    pub(crate) fn sealed_range(part: &Range<u64>, sealed_len: u64) -> Range<u64> {
+    pub fn sealed_range(part: &Range<u64>, sealed_len: u64) -> Range<u64> {
         let first = part.start / CHUNK as u64;
         let end = part.end.div_ceil(CHUNK as u64).max(first + 1);
         let at = |chunk: u64| chunk.saturating_mul(SEALED_CHUNK as u64).min(sealed_len);
         at(first)..at(end)
     }
     /// The bytes of the payload whose chunks are whole in the range `sealed` of a sealed payload of `sealed_len` bytes.
-    pub(crate) fn opened_range(sealed: &Range<u64>, sealed_len: u64) -> Range<u64> {
+    pub fn opened_range(sealed: &Range<u64>, sealed_len: u64) -> Range<u64> {
         let is_last = sealed.end == sealed_len;
         let tags = seal::TAG as u64 * sealed.end.div_ceil(SEALED_CHUNK as u64);
         let end = if is_last { sealed_len - tags } else { sealed.end / SEALED_CHUNK as u64 * CHUNK as u64 };
@@ -244,7 +244,7 @@ impl Opener {
 ///
 /// # Errors
 /// Errors of [`SealError`] that say why the payload cannot be read, or not with these keys.
-pub(crate) fn opener(
+pub fn opener(
     is_sealed: bool,
     meta: Option<&Meta>,
     keys: Option<&Keys>,
@@ -272,7 +272,7 @@ pub(crate) fn opener(
 }
 
 /// A file that can be opened in place.
-pub(crate) trait WriteAt: ReadAt {
+pub trait WriteAt: ReadAt {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl WriteAt for std::fs::File {
 }
 
 /// A writer that opens data from front to back. Without an opener, the data goes out unchanged.
-pub(crate) struct Unsealed<'a> {
+pub struct Unsealed<'a> {
     opener: Option<&'a Opener>,
     out: &'a mut dyn Write,
     opening: Opening,
@@ -311,7 +311,7 @@ pub(crate) struct Unsealed<'a> {
 
 /// The progress of opening a sealed payload.
 #[derive(Clone, Default)]
-pub(crate) struct Opening {
+pub struct Opening {
     number: u64,
     /// Bytes that are not opened yet: less than a chunk, or a chunk that may be the last.
     held: Zeroizing<Vec<u8>>,
@@ -323,7 +323,7 @@ pub(crate) struct Opening {
 
 /// The end of a piece that is released.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The piece ends nothing: more follows, perhaps of the same chunk.
     Nothing,
     /// The wanted part ends, with a chunk that others follow.
@@ -334,12 +334,12 @@ pub(crate) enum End {
 
 impl Opening {
     /// Begins at a chunk.
-    pub(crate) fn from_chunk(number: u64) -> Opening {
+    pub fn from_chunk(number: u64) -> Opening {
         Opening { number, ..Opening::default() }
     }
 
     /// With `gaps`, chunks that are not authentic become zeros: some of them are known to be lost.
-    pub(crate) fn with_gaps(gaps: bool) -> Opening {
+    pub fn with_gaps(gaps: bool) -> Opening {
         Opening { gaps, ..Opening::default() }
     }
 
@@ -403,17 +403,17 @@ impl Write for Through<'_> {
 
 impl<'a> Unsealed<'a> {
     /// A writer that continues `opening`.
-    pub(crate) fn new(opener: Option<&'a Opener>, out: &'a mut dyn Write, opening: Opening) -> Unsealed<'a> {
+    pub fn new(opener: Option<&'a Opener>, out: &'a mut dyn Write, opening: Opening) -> Unsealed<'a> {
         Unsealed { opener, out, opening }
     }
 
     /// The progress, for a later writer.
-    pub(crate) fn pause(self) -> Opening {
+    pub fn pause(self) -> Opening {
         self.opening
     }
 
     /// Bytes of plaintext written, of a sealed payload.
-    pub(crate) fn plain_len(&self) -> Option<u64> {
+    pub fn plain_len(&self) -> Option<u64> {
         self.opener.map(|_| self.opening.plain_len)
     }
 
@@ -422,7 +422,7 @@ impl<'a> Unsealed<'a> {
     ///
     /// # Errors
     /// [`SealError::Chunk`]; errors of `write`; errors of the writer, made by `fail`.
-    pub(crate) fn release(
+    pub fn release(
         &mut self,
         end: End,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<()>,

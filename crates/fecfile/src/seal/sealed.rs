@@ -1,8 +1,8 @@
 //! Sealed payloads, which stand for their plaintexts.
 
 use super::sealer::Sealer;
-use crate::error::{Place, Result};
 use crate::payload::{Payload, Source};
+use fec_base::error::{Place, Result};
 use fec_core::executor::lock;
 use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK};
 use std::io::{self, Read};
@@ -159,14 +159,18 @@ impl<R: Read> Read for SealedReader<'_, R> {
 }
 
 /// A source in its coded form: sealed, if there is a sealer.
-pub(crate) enum Coded<'s, 'k> {
+pub enum Coded<'s, 'k> {
+    /// It is not sealed.
     Plain(Source<'s>),
+    /// A payload of known length.
     Payload(SealedPayload<'k>),
+    /// A pipe, and its name.
     Pipe(SealedReader<'k, &'s mut (dyn Read + Send + 's)>, Place),
 }
 
 impl<'s: 'k, 'k> Coded<'s, 'k> {
-    pub(crate) fn new(source: Source<'s>, sealer: Option<&'k Sealer>) -> Coded<'s, 'k> {
+    /// Seals `source` if there is a sealer.
+    pub fn new(source: Source<'s>, sealer: Option<&'k Sealer>) -> Coded<'s, 'k> {
         match (source, sealer) {
             (source, None) => Coded::Plain(source),
             (Source::Payload(payload), Some(sealer)) => Coded::Payload(SealedPayload::new(payload, sealer)),
@@ -175,7 +179,7 @@ impl<'s: 'k, 'k> Coded<'s, 'k> {
     }
 
     /// The source of the coded bytes.
-    pub(crate) fn source(&mut self) -> Source<'_> {
+    pub fn source(&mut self) -> Source<'_> {
         match self {
             Coded::Plain(Source::Payload(payload)) => Source::Payload(*payload),
             Coded::Plain(Source::Pipe(pipe, place)) => Source::Pipe(*pipe, place.clone()),

@@ -2,11 +2,11 @@
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
-use crate::age::{self, Passphrase, Recipient};
-use crate::cipher::{AeadKey, Cipher, KEY, NONCE};
-use crate::error::{Error, Place, Result};
+use fec_base::error::{Error, Place, Result};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, Seal, SealedKind};
+use fec_keys::age::{self, Passphrase, Recipient};
+use fec_keys::cipher::{AeadKey, Cipher, KEY, NONCE};
 use std::num::NonZeroUsize;
 use zeroize::Zeroizing;
 

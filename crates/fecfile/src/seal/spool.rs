@@ -1,11 +1,11 @@
 //! An encrypted temporary file, for data that must be whole before it is sealed.
 
-use crate::cipher::KEY;
-use crate::error::{Error, Place, Result};
-use crate::io::spool::Spool;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use chacha20::{ChaCha20Legacy, Key, LegacyNonce};
+use fec_base::error::{Error, Place, Result};
+use fec_base::io::spool::Spool;
 use fec_core::executor::lock;
+use fec_keys::cipher::KEY;
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ const PIECE: usize = 256 << 10;
 /// A temporary file without a name, encrypted with a key that only this process has, and only while it runs. A person
 /// who reads the disk afterwards learns nothing. The file is not authentic, and a person who sees the disk before and
 /// after bytes are overwritten learns how they differ: it keeps out finders of the disk, not watchers.
-pub(crate) struct SecretSpool {
+pub struct SecretSpool {
     spool: Spool,
     key: Zeroizing<[u8; KEY]>,
     /// Unused buffers.
@@ -29,7 +29,7 @@ impl SecretSpool {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) fn within(folder: &Path) -> Result<SecretSpool> {
+    pub fn within(folder: &Path) -> Result<SecretSpool> {
         let mut key = Zeroizing::new([0; KEY]);
         rustix::rand::getrandom(&mut key[..], rustix::rand::GetRandomFlags::empty())
             .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
@@ -40,7 +40,7 @@ impl SecretSpool {
     ///
     /// # Errors
     /// Those of the file.
-    pub(crate) fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+    pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let mut buffer = lock(&self.spare).pop().unwrap_or_default();
         let mut at = offset;
         let put = bytes.chunks(PIECE).try_for_each(|piece| {
@@ -58,7 +58,7 @@ impl SecretSpool {
     ///
     /// # Errors
     /// Errors of the file, and of its early end.
-    pub(crate) fn get(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    pub fn get(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.spool.bytes().read_exact_at(offset, out)?;
         self.apply(offset, out);
         Ok(())

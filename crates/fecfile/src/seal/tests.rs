@@ -4,10 +4,10 @@
 use super::open::Opener;
 use super::sealed::SealedPayload;
 use super::sealer::Sealer;
-use crate::age::{Keys, identities_of};
-use crate::cipher::Cipher;
 use crate::payload::Payload;
 use fec_core::format::seal::SealedKind;
+use fec_keys::age::{Keys, identities_of};
+use fec_keys::cipher::Cipher;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;

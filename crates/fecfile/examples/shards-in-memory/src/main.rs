@@ -29,6 +29,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut restored = Vec::new();
     let report = archive.restore_to_writer(&mut restored, &Place::Nowhere, Wish::default(), &context)?;
     assert!(report.is_whole() && restored == payload);
-    println!("{} bytes restored, {} of {} sets mended", restored.len(), report.outcome.mended_sets, report.sets);
+    println!(
+        "{} bytes restored, {} of {} sets mended",
+        restored.len(),
+        report.outcome.mended_sets,
+        report.sets
+    );
     Ok(())
 }

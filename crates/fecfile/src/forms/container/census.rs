@@ -8,14 +8,14 @@ use super::copies::{Copies, holds_seal};
 use super::metas::Metas;
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
-use crate::context::Meter;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, Result};
 use crate::forms::annexes::OfOne;
-use crate::io::ReadAt;
-use crate::io::bad_blocks::{Readable, readable};
 use crate::leftovers::Leftovers;
-use crate::names::show;
-use crate::ranges::Ranges;
+use fec_base::context::Meter;
+use fec_base::io::ReadAt;
+use fec_base::io::bad_blocks::{Readable, readable};
+use fec_base::names::show;
+use fec_base::ranges::Ranges;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader};
@@ -239,7 +239,7 @@ impl Census {
         if place == next {
             self.last_groups += usize::from(geometry.is_last());
             if self.last_groups > MAX_LAST_GROUPS {
-                return Err(Error::new("read", ErrorKind::TooManyEncodings(MAX_LAST_GROUPS)));
+                return Err(Error::new("read", EncodingError::TooManyEncodings(MAX_LAST_GROUPS)));
             }
             if geometry.number() == 0 {
                 self.named_metas.insert(header.group.before);

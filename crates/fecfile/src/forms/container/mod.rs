@@ -12,20 +12,20 @@ pub(crate) mod writer;
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
 use super::repair::RepairJob;
-use crate::context::Context;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, Result};
 use crate::forms::annexes;
 use crate::input::{Content, Input};
-use crate::io::ReadAt;
 use crate::leftovers::{Beginning, Leftovers, show_root};
-use crate::names::counted;
 use crate::report::{Examination, ShardReport, ShardState};
-use crate::sign::Signatures;
 use census::Census;
 use census::chains::{Chain, Links};
+use fec_base::context::Context;
+use fec_base::io::ReadAt;
+use fec_base::names::counted;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN};
 use fec_core::params;
+use fec_keys::sign::Signatures;
 use scan::Piped;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -234,7 +234,7 @@ impl Found for FoundChains {
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);
         let is_lost = |other: &Chain| self.census.has_records(other) && !other.is_in_annexes;
         if job.out.is_none() && (self.census.holds_others || others.any(is_lost)) {
-            return Err(Error::at("repair", place.as_path(), ErrorKind::HoldsAnother));
+            return Err(Error::at("repair", place.as_path(), EncodingError::HoldsAnother));
         }
         repair::repair((&self.census, &self.links), chain, (place, bytes), job)
     }

@@ -4,15 +4,15 @@
 //! header gets the group path, the root and the checksum.
 
 use super::copies::{Copies, annex_of};
-use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms,
 };
-use crate::io::NewObjects;
 use crate::payload::Payload;
-use crate::stages::{self, Stage};
-use crate::threads::Threads;
+use fec_base::context::{Context, Meter};
+use fec_base::io::NewObjects;
+use fec_base::stages::{self, Stage};
+use fec_base::threads::Threads;
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, RecordHeader};

@@ -4,10 +4,10 @@ use super::census::Census;
 use super::census::chains::{Chain, Links};
 use super::copies::Copies;
 use super::placed::{self, GroupPlace};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
-use crate::io::{NewObjects, ReadAt};
+use fec_base::io::{NewObjects, ReadAt};
 use fec_core::format::container::{GroupId, MetaFrame};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,8 @@ pub(super) fn repair(
     job: &RepairJob<'_>,
 ) -> Result<Vec<PathBuf>> {
     let path = job.out.unwrap_or(place).to_path_buf();
-    let meta = census.meta(chain, links).ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
+    let meta =
+        census.meta(chain, links).ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.to_bytes();
     if job.dry_run {
         return Ok(vec![path]);
     }

@@ -1,9 +1,9 @@
 //! Runs the scanner over an input, file or pipe, with a window that holds one record at most.
 
-use crate::context::Meter;
 use crate::error::{Error, Result};
-use crate::ranges::Ranges;
-use crate::stages::{self, Stage};
+use fec_base::context::Meter;
+use fec_base::ranges::Ranges;
+use fec_base::stages::{self, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader};

@@ -2,7 +2,7 @@
 //! consecutive in the container too, so only such runs are kept: a whole group is a single run.
 
 use super::copies::Copies;
-use crate::ranges::joined;
+use fec_base::ranges::joined;
 use fec_core::digest::Digest;
 use fec_core::format::container::GroupId;
 use std::collections::BTreeMap;

@@ -5,12 +5,12 @@
 //! last. The bytes are therefore the same for a pipe and a file. With a single thread the stages take turns.
 
 use super::copies::{Copies, annex_of};
-use crate::context::{Context, Meter};
-use crate::error::{Error, ErrorKind, Result, WriteFailure};
+use crate::error::{EncodingError, Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
 use crate::report::Written;
-use crate::stages::{self, Observed, Stage};
-use crate::threads::{Threads, no_thread};
+use fec_base::context::{Context, Meter};
+use fec_base::stages::{self, Observed, Stage};
+use fec_base::threads::{Threads, no_thread};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, MetaFrame, RecordHeader};
@@ -158,7 +158,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     /// Fills the next group, and looks whether another group follows.
     fn fill(&mut self, group: &mut Group) -> Result<()> {
         if self.number >= MAX_COUNT {
-            return Err(Error::new("encode", ErrorKind::ManyGroups(MAX_COUNT)));
+            return Err(Error::new("encode", EncodingError::ManyGroups(MAX_COUNT)));
         }
         if !self.begun {
             self.ahead = self.look_ahead()?;

@@ -2,12 +2,12 @@
 //! between them, and the length.
 
 use super::gather::{Member, Position, ShardFile, ShardSet, read_at};
-use crate::context::{Context, Meter};
-use crate::names::show;
-use crate::ranges::Ranges;
 use crate::report::{Damage, Examination, ShardReport, ShardState};
-use crate::stages::{self, Stage};
-use crate::threads::{Threads, share};
+use fec_base::context::{Context, Meter};
+use fec_base::names::show;
+use fec_base::ranges::Ranges;
+use fec_base::stages::{self, Stage};
+use fec_base::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::{Digest, Digests, HashKind};
 use fec_core::executor::{Executor, into_value, lock};

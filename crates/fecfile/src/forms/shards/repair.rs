@@ -2,15 +2,15 @@
 
 use super::gather::ShardSet;
 use super::writer::{NO_NAME, NewShards, file_name};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{EncodingError, Error, ErrorKind, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
-use crate::io::folder::open_file;
-use crate::io::{NewObjects, ReadAt};
-use crate::names::{is_plain, show};
 use crate::report::{Examination, ShardReport, ShardState};
-use crate::sign::Signatures;
+use fec_base::io::folder::open_file;
+use fec_base::io::{NewObjects, ReadAt};
+use fec_base::names::{is_plain, show};
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
+use fec_keys::sign::Signatures;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -46,7 +46,7 @@ pub(super) fn repair(
     if files.is_empty() || job.dry_run {
         return Ok(paths);
     }
-    let meta = set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.to_bytes();
+    let meta = set.meta.as_ref().ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.to_bytes();
     job.check_memory(geometry.shape().set_bytes())?;
     if let Some(folder) = job.out {
         let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
@@ -114,11 +114,11 @@ fn new_files(
     let members = &set.members[shard.index as usize];
     if members.is_empty() {
         let name =
-            set.meta.as_ref().ok_or_else(|| Error::new("repair", ErrorKind::MetaLost))?.name.as_deref();
+            set.meta.as_ref().ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.name.as_deref();
         let name = name.unwrap_or(NO_NAME);
         // A name from the payload's own file is safe.
         if job.payload.is_none() && !is_plain(name) {
-            return Err(Error::new("repair", ErrorKind::NameNotPlain));
+            return Err(Error::new("repair", EncodingError::NameNotPlain));
         }
         let beside = set.members.iter().flatten().next().and_then(|member| member.file.place.parent());
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
@@ -133,7 +133,7 @@ fn new_files(
         let mut claims =
             others.iter().flat_map(|sets| sets.iter()).flat_map(|set| set.members.iter().flatten());
         if job.out.is_none() && claims.any(|other| other.file.place == file.place) {
-            return Err(Error::at("repair", file.place.as_path(), ErrorKind::HoldsAnother));
+            return Err(Error::at("repair", file.place.as_path(), EncodingError::HoldsAnother));
         }
         let path = match job.out {
             Some(folder) => in_folder(folder, &file.place).unwrap_or_else(|| folder.join("shard")),

@@ -4,18 +4,18 @@
 //! buffers, and writes every shard to its place in its file. Only the set roots are kept. Once all sets are done, the
 //! group path is added to every proof, and the headers at both ends name the root.
 
-use crate::context::{Context, Meter};
 use crate::error::{Error, Result};
 use crate::forms::annexes;
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
 };
-use crate::io::{NewObjects, Store};
 use crate::payload::{Options, Payload};
 use crate::report::Written;
 use crate::seal::sealer::Sealer;
-use crate::stages::{self, Stage};
-use crate::threads::Threads;
+use fec_base::context::{Context, Meter};
+use fec_base::io::{NewObjects, Store};
+use fec_base::stages::{self, Stage};
+use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::checksum_of;
 use fec_core::format::meta::Meta;
@@ -47,7 +47,7 @@ pub(crate) fn write(
 }
 
 /// As [`write`], with buffers that are kept for the next payload.
-pub(crate) fn write_in(
+pub fn write_in(
     spare: &SpareRooms,
     payload: &dyn Payload,
     label: &Label,
@@ -128,7 +128,7 @@ impl Plan {
 }
 
 /// The recorded meta of shard files, and the name that their file names begin with.
-pub(crate) struct Label {
+pub struct Label {
     files: Vec<u8>,
     meta: Meta,
     is_sealed: bool,
@@ -139,25 +139,23 @@ impl Label {
     ///
     /// # Errors
     /// [`Format`](crate::ErrorKind::Format) for an invalid name.
-    pub(crate) fn named(name: &[u8]) -> Result<Label> {
+    pub fn named(name: &[u8]) -> Result<Label> {
         let meta = Meta::with_name(name).map_err(|e| Error::new("encode", crate::ErrorKind::Format(e)))?;
         Ok(Label { files: name.to_vec(), meta, is_sealed: false })
     }
 
     /// The label of a payload that this sealer seals: its name is inside the seal.
-    pub(crate) fn sealed(sealer: &Sealer) -> Label {
+    pub fn sealed(sealer: &Sealer) -> Label {
         Label { files: NO_NAME.to_vec(), meta: sealer.meta(), is_sealed: true }
     }
 
     /// The label of a part of a sealed payload, whose seal is stored elsewhere.
-    #[cfg(feature = "stores")]
-    pub(crate) fn part_of_sealed() -> Label {
+    pub fn part_of_sealed() -> Label {
         Label { files: NO_NAME.to_vec(), meta: Meta::default(), is_sealed: true }
     }
 
     /// The name that the file names begin with.
-    #[cfg(feature = "stores")]
-    pub(crate) fn files(&self) -> &[u8] {
+    pub fn files(&self) -> &[u8] {
         &self.files
     }
 }
@@ -166,7 +164,7 @@ impl Label {
 pub(crate) const NO_NAME: &[u8] = b"payload";
 
 /// NAME.017.shard, with NAME cut if the file name would be too long.
-pub(crate) fn file_name(name: &[u8], index: usize) -> OsString {
+pub fn file_name(name: &[u8], index: usize) -> OsString {
     const LONGEST: usize = 255 - ".000.shard".len();
     let mut end = name.len().min(LONGEST);
     // The cut never splits a UTF-8 character.
@@ -326,8 +324,8 @@ fn put(out: &dyn NewObjects, object: usize, at: u64, bytes: &[u8]) -> io::Result
 mod tests {
     use super::*;
     use crate::error::Place;
-    use crate::io::ReadAt;
-    use crate::io::memory::MemoryStore;
+    use fec_base::io::ReadAt;
+    use fec_base::io::memory::MemoryStore;
     use fec_core::block::Code;
     use std::ffi::OsStr;
 

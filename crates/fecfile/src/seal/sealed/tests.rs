@@ -1,9 +1,9 @@
 //! Sealed payloads in parts: the bytes are those of the whole, and no chunk is sealed more often than it must be.
 
 use super::*;
-use crate::cipher::Cipher;
-use crate::error::Error;
+use fec_base::error::Error;
 use fec_core::format::seal::SealedKind;
+use fec_keys::cipher::Cipher;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A payload that counts the bytes that are read from it.

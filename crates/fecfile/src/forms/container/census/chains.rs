@@ -9,7 +9,7 @@ use super::loader::RecordLoader;
 use super::{Census, IndexedGroups};
 use crate::forms::encoded::Encoded;
 use crate::groups::Groups;
-use crate::io::ReadAt;
+use fec_base::io::ReadAt;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{GroupId, HEADER_LEN, MetaFrame};

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::archive::Archive;
-use crate::context::Context;
 use crate::encode;
 use crate::error::Place;
 use crate::input::Input;
-use crate::io::Store;
-use crate::io::memory::MemoryStore;
 use crate::payload::Options;
 use crate::restore::Wish;
+use fec_base::context::Context;
+use fec_base::io::Store;
+use fec_base::io::memory::MemoryStore;
 use fec_core::block::Code;
 use std::ffi::OsStr;
 

@@ -1,0 +1,557 @@
+//! Outputs: files and folders that appear under their names only when whole; and devices, FIFOs and sockets.
+
+use super::closing::{close, close_copy};
+use super::naming::{Name, is_lacking, rename_new};
+use super::own::{Stands, look, open_regular, planted};
+use super::temporary::{Temporary, parent};
+use super::{NewObjects, list, remove_folder};
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::stages::{self, Stage};
+use crate::threads::Threads;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::shard_file;
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use rustix::io::retry_on_intr;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+/// Rules for making an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// An existing output may be replaced.
+    pub force: bool,
+    /// The output is on the disk, not only in the system's cache, before the operation ends.
+    pub sync: bool,
+    /// Permissions of new files, less those that the process's umask withholds. A replaced file's permissions are kept.
+    pub permissions: u32,
+}
+
+/// [`permissions`](Policy::permissions) of an output without secrets.
+pub const ANYBODY: u32 = 0o666;
+/// [`permissions`](Policy::permissions) of a secret.
+pub const OWNER_ALONE: u32 = 0o600;
+
+impl Policy {
+    /// The policy for an output that is made of a file with these permissions: only readers of the file may read the
+    /// output.
+    pub fn made_of(self, mode: u32) -> Policy {
+        let readers = [0o060, 0o006].into_iter().filter(|class| mode & class & 0o444 != 0);
+        Policy { permissions: self.permissions & readers.fold(OWNER_ALONE, |all, class| all | class), ..self }
+    }
+
+    /// The policy for an output that is made of these files and of the files in these folders. Paths without accessible
+    /// metadata change nothing.
+    pub fn made_of_paths<'a>(self, paths: impl IntoIterator<Item = &'a Path>) -> Policy {
+        paths.into_iter().fold(self, |policy, path| match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {
+                let files = list(path).unwrap_or_default();
+                let files = files.iter().filter_map(|name| fs::metadata(path.join(name)).ok());
+                let policy = policy.made_of_folder(&meta);
+                files.filter(|meta| meta.is_file()).fold(policy, |policy, meta| policy.made_of(meta.mode()))
+            }
+            Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+            _ => policy,
+        })
+    }
+
+    /// The policy for an output that is made of files below a folder.
+    pub fn made_of_folder(self, folder: &Metadata) -> Policy {
+        // Permission to search a folder gives access to its files.
+        self.made_of(folder.mode() | folder.mode() << 2)
+    }
+
+    /// Permissions of a new folder for the output: readers of the files may also search it.
+    pub fn of_folder(self) -> u32 {
+        self.permissions | self.permissions >> 2 & 0o111
+    }
+}
+
+/// Tells whether `path` is an existing device, FIFO or socket. Such outputs are written from front to back.
+pub fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| {
+        let t = m.file_type();
+        t.is_fifo() || t.is_char_device() || t.is_block_device() || t.is_socket()
+    })
+}
+
+/// Opens a device, FIFO or socket for writing.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if another user may have put it there ([`planted`]); those of the system.
+pub fn open_special(path: &Path) -> Result<File> {
+    let fail = |e| Error::io("write", path, e);
+    if let Some(wrong) = planted(path).map_err(fail)? {
+        return Err(Error::at("write", path, ErrorKind::NotOwn(wrong)));
+    }
+    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(fail)
+}
+
+/// Fails when `path` exists and may not be replaced.
+pub fn check_absent(path: &Path, policy: Policy) -> Result<()> {
+    let refused = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => ErrorKind::IsFolder,
+        Ok(meta) if meta.is_symlink() => ErrorKind::IsSymlink,
+        Ok(_) if !policy.force => ErrorKind::Exists,
+        _ => return Ok(()),
+    };
+    Err(Error::at("write", path, refused))
+}
+
+/// Fails when the folder for `path` does not exist.
+pub fn check_folder(path: &Path) -> Result<()> {
+    fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io("create", path, e))
+}
+
+/// Tells whether two paths name the same place, as far as their folders exist.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let place =
+        |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
+    let file = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let same_place = place(a).is_some_and(|a| Some(a) == place(b));
+    same_place || file(a).is_some_and(|a| Some(a) == file(b))
+}
+
+/// Fails early when the file system of `path` clearly has less free space than `bytes`.
+pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
+    let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if lacks_room(stat.f_blocks, free, bytes) {
+        return Err(Error::at("write", path, ErrorKind::NoRoom { needed: bytes, free }));
+    }
+    Ok(())
+}
+
+/// Tells whether a file system of this many blocks has less free space than `bytes`. A file system that reports no
+/// blocks does not count them.
+fn lacks_room(blocks: u64, free: u64, bytes: u64) -> bool {
+    blocks > 0 && free < bytes
+}
+
+/// Serializes writes to a file. The system lets a single thread write at a time, and the others would spin meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Turn(Mutex<()>);
+
+impl Turn {
+    pub(super) fn take(&self) -> MutexGuard<'_, ()> {
+        lock(&self.0)
+    }
+}
+
+/// A regular file that appears under its name only when whole.
+#[derive(Debug)]
+pub struct FileOut {
+    target: PathBuf,
+    policy: Policy,
+    temporary: Temporary,
+    file: File,
+    turn: Turn,
+}
+
+impl FileOut {
+    /// Starts a file that will be `target`.
+    pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
+        check_absent(target, policy)?;
+        let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_file());
+        // The file is private until it has the permissions of the old file.
+        let mode = if old.is_some() { OWNER_ALONE } else { policy.permissions };
+        let open =
+            |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
+        let fail = |e| Error::io("create", target, e);
+        let (temporary, file) = Temporary::beside(target, open).map_err(fail)?;
+        if let Some(old) = old {
+            set_mode_if_any(&file, old.mode() & 0o777).map_err(fail)?;
+        }
+        // The lock shows other processes that the file is in use. Some file systems have no locks.
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
+    }
+
+    /// The file, to write into.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Writes bytes at an offset.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let _turn = self.turn.take();
+        self.file.write_all_at(bytes, offset).map_err(|e| self.failure(e))
+    }
+
+    /// The error of a failed write to this output.
+    pub fn failure(&self, cause: io::Error) -> Error {
+        Error::io("write", self.target.as_path(), cause)
+    }
+
+    /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
+    pub fn commit(self, len: u64) -> Result<()> {
+        let FileOut { target, policy, temporary, file, .. } = self;
+        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        file.set_len(len).map_err(fail)?;
+        if policy.sync {
+            let _stage = stages::enter(Stage::Sync, 0);
+            file.sync_all().map_err(fail)?;
+        }
+        close_copy(&file).map_err(fail)?;
+        temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
+            _ => fail(e),
+        })?;
+        sync_named(&target, policy, &file)
+    }
+}
+
+/// Gives a file these permissions, unless it has them already.
+///
+/// # Errors
+/// Those of the system.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    match file.metadata()?.mode() & 0o7777 {
+        now if now == mode => Ok(()),
+        _ => file.set_permissions(Permissions::from_mode(mode)),
+    }
+}
+
+/// As [`set_mode`], but a file system without permissions is no error.
+///
+/// # Errors
+/// Those of the system, except for missing support.
+pub fn set_mode_if_any(file: &File, mode: u32) -> io::Result<()> {
+    if_any(set_mode(file, mode))
+}
+
+/// Ignores errors that mean that a file system lacks a feature.
+///
+/// # Errors
+/// All other errors.
+pub fn if_any(done: io::Result<()>) -> io::Result<()> {
+    const NONE: [i32; 4] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
+    match done {
+        Err(e) if e.raw_os_error().is_some_and(|code| NONE.contains(&code)) => Ok(()),
+        done => done,
+    }
+}
+
+/// Renames; without `force` never over an existing entry.
+fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
+    if force {
+        return fs::rename(from, to);
+    }
+    let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
+    rename_new(from, to)
+}
+
+/// Makes the new name of an output durable; `of` is open on the same file system. The output stays if that fails.
+fn sync_named(target: &Path, policy: Policy, of: &File) -> Result<()> {
+    sync_folder(parent(target), policy, Some(of)).map_err(|error| match error.kind {
+        ErrorKind::Io(cause) => Error::at("write", target, ErrorKind::NotSynced(cause)),
+        _ => error,
+    })
+}
+
+fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
+    if !policy.sync {
+        return Ok(());
+    }
+    let _stage = stages::enter(Stage::Sync, 0);
+    let synced = match (File::open(folder), of) {
+        // Without permission to list the folder the whole file system is synced.
+        (Err(e), Some(of)) if e.kind() == io::ErrorKind::PermissionDenied => {
+            rustix::fs::syncfs(of).map_err(io::Error::from)
+        }
+        (folder, _) => folder.and_then(|folder| folder.sync_all()),
+    };
+    match synced {
+        // Some file systems cannot sync a folder; its files are safe. A read-only file system has nothing to sync.
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Ok(())
+        }
+        other => other.map_err(|e| Error::io("sync", folder, e)),
+    }
+}
+
+/// Opens a folder, and fails if another type of file or a link is there.
+///
+/// # Errors
+/// Those of the system.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Makes an existing file or folder durable.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync(path: &Path) -> Result<()> {
+    sync_folder(path, Policy { force: false, sync: true, permissions: ANYBODY }, None)
+}
+
+/// A folder of files that appears under its name only when all files are whole.
+#[derive(Debug)]
+pub struct FolderOut {
+    target: PathBuf,
+    policy: Policy,
+    temporary: Temporary,
+    files: Vec<File>,
+    /// The locked folder; the lock shows other processes that it is in use.
+    lock: Option<File>,
+}
+
+impl FolderOut {
+    /// Starts a folder that will be `target`, with files of these names.
+    pub fn create(target: &Path, names: &[OsString], policy: Policy) -> Result<FolderOut> {
+        FolderOut::check(target, policy)?;
+        let fail = |e: io::Error| Error::io("create", target, e);
+        let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
+        let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
+        let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
+        // Some file systems have no locks.
+        let lock = open_folder(temporary.path()).ok();
+        if let Some(folder) = &lock {
+            let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
+        }
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).mode(policy.permissions);
+            files.push(options.open(temporary.path().join(name)).map_err(fail)?);
+        }
+        if let Some(old) = old {
+            if_any(fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777)))
+                .map_err(fail)?;
+        }
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
+    }
+
+    /// Fails when `target` exists and may not be replaced. Without `force` only an empty folder may be replaced, with
+    /// it also a folder of shard files alone.
+    pub fn check(target: &Path, policy: Policy) -> Result<()> {
+        let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
+        if !meta.is_dir() {
+            return Err(Error::at("write", target, ErrorKind::NotAFolder));
+        }
+        for name in list(target).map_err(|e| Error::io("read", target, e))? {
+            let path = target.join(name);
+            if !policy.force {
+                return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
+            }
+            // An unreadable file may be anything, so it is an error.
+            if !is_shard_file(&path).map_err(|e| Error::io("read", path.as_path(), e))? {
+                return Err(Error::at("replace", target, ErrorKind::NotAShardFile(path)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes all files durable and gives the folder its name.
+    fn commit(self) -> Result<()> {
+        let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
+        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        if policy.sync {
+            let _stage = stages::enter(Stage::Sync, 0);
+            let first_error = Mutex::new(None);
+            // Waiting for a disk uses no processor time, so these threads do not count against the caller's.
+            Threads(SYNCS).run(files.len(), &|i| {
+                if let Err(e) = files[i].sync_all() {
+                    lock(&first_error).get_or_insert(e);
+                }
+            });
+            if let Some(e) = into_value(first_error) {
+                return Err(fail(e));
+            }
+        }
+        files.into_iter().try_for_each(close).map_err(fail)?;
+        sync_folder(temporary.path(), policy, lock_file.as_ref())?;
+        FolderOut::check(&target, policy)?;
+        temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
+        match &lock_file {
+            Some(of) => sync_named(&target, policy, of),
+            None => sync_folder(parent(&target), policy, None),
+        }
+    }
+}
+
+/// Files synced at the same time.
+const SYNCS: usize = 4;
+
+/// A file is a single object, number 0.
+impl NewObjects for FileOut {
+    fn write_at(&self, _object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let _turn = self.turn.take();
+        write_all_vectored_at(&self.file, parts, offset)
+    }
+
+    fn place(&self) -> Place {
+        self.target.as_path().into()
+    }
+
+    fn read_back(&self, _object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        read_full_at(&self.file, offset, out)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let len = self.file.metadata().map_err(|e| self.failure(e))?.len();
+        FileOut::commit(*self, len)
+    }
+}
+
+impl NewObjects for FolderOut {
+    fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        write_all_vectored_at(&self.files[object], parts, offset)
+    }
+
+    fn place(&self) -> Place {
+        self.target.as_path().into()
+    }
+
+    fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        read_full_at(&self.files[object], offset, out)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        FolderOut::commit(*self)
+    }
+}
+
+/// Renames a folder into place. With `force` an old folder is removed afterwards, once the new name is durable:
+/// otherwise a loss of power could bring back the old name without its contents.
+fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> io::Result<()> {
+    match fs::rename(from, to) {
+        // Without `force` the folder was empty when checked, so newer files in it are not ours.
+        Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let exchange = || {
+                rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(cannot_exchange)
+            };
+            exchange()?;
+            // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
+            // removed.
+            let checked = FolderOut::check(from, policy).map_err(|_| e);
+            let synced = checked.and_then(|()| match sync_folder(parent(to), policy, of) {
+                Err(Error { kind: ErrorKind::Io(cause), .. }) => Err(cause),
+                other => other.map_err(|error| io::Error::other(error.to_string())),
+            });
+            if let Err(e) = synced {
+                exchange()?;
+                return Err(e);
+            }
+            remove_folder(from)
+        }
+        other => other,
+    }
+}
+
+/// The error of an exchange of two folders. A file system that cannot exchange them in a single step cannot replace a
+/// folder safely.
+fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
+    if !is_lacking(e) {
+        return e.into();
+    }
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this file system cannot exchange two folders, so the old one stays: remove it first, or choose another name",
+    )
+}
+
+/// Tells whether `path` is a file that starts like a shard file.
+///
+/// # Errors
+/// When the file is missing, or cannot be read.
+pub fn is_shard_file(path: &Path) -> io::Result<bool> {
+    let mut magic = [0u8; 8];
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let Some(mut file) = open_regular(path)? else { return Ok(false) };
+    match file.read_exact(&mut magic) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| shard_file::has_magic(&magic)),
+    }
+}
+
+/// Fills `out` with the bytes from `offset` on, as far as there are any; returns their number.
+fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < out.len() {
+        match retry_on_intr(|| rustix::io::pread(file, &mut out[filled..], offset + filled as u64))? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    Ok(filled)
+}
+
+/// Writes all of `rows` in sequence from byte `at` on. The list is used up.
+fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> io::Result<()> {
+    // Skips empty rows at the start.
+    IoSlice::advance_slices(&mut rows, 0);
+    while !rows.is_empty() {
+        match retry_on_intr(|| rustix::io::pwritev(file, rows, at))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => {
+                at += written as u64;
+                IoSlice::advance_slices(&mut rows, written);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a small text file by the rules for any output.
+pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
+    if is_special(path) {
+        return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io("write", path, e));
+    }
+    let out = FileOut::create(path, policy)?;
+    out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
+    out.commit(text.len() as u64)
+}
+
+/// Writes a small private text file, which may replace an older file of the same user.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
+pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
+    check_own(path, "write")?;
+    let out = FileOut::create(path, Policy { force: true, sync, permissions: OWNER_ALONE })?;
+    // The old file's permissions are not kept.
+    set_mode_if_any(out.file(), OWNER_ALONE).map_err(|e| out.failure(e))?;
+    out.put(0, text.as_bytes())?;
+    out.commit(text.len() as u64)
+}
+
+/// Opens the user's own file for reading; `None` if there is none.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
+pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Metadata)>> {
+    match look(path).map_err(|e| Error::io(action, path, e))? {
+        Stands::Nothing => Ok(None),
+        Stands::Own(file, meta) => Ok(Some((file, meta))),
+        Stands::Other(wrong) => Err(Error::at(action, path, ErrorKind::NotOwn(wrong))),
+    }
+}
+
+/// Writes a secret to a new file, which only its owner may read at any time.
+///
+/// # Errors
+/// Those of the file, and that it exists.
+pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
+    let out = FileOut::create(path, Policy { force: false, sync: true, permissions: OWNER_ALONE })?;
+    out.put(0, secret)?;
+    out.commit(secret.len() as u64)
+}
+
+#[cfg(test)]
+mod tests;

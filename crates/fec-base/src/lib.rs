@@ -1,0 +1,35 @@
+//! The ground that the crates of `fec` share: files, names, errors and their classes, threads and settings. It knows no
+//! cipher and no format but those of [`fec_core`].
+//!
+//! | to | use |
+//! |---|---|
+//! | tell what failed, where, and what it means | [`Error`], with a [`Class`] |
+//! | give threads, kernel and limits to an operation, and hear of its progress | [`Context`] |
+//! | read payloads, write outputs that appear whole or not at all, lie in wait for what others plant | [`io`] |
+//! | tell a live stream from encodings | [`beginning`] |
+//! | write roots as text, and read lists of them | [`roots`] |
+//! | print names of files without what a terminal obeys | [`names`] |
+//! | let a signal end an operation, or a program | [`interrupt`], [`io::temporary`], [`io::lease`] |
+//! | time the stages of an operation | [`stages`] |
+
+pub mod beginning;
+pub mod class;
+pub mod context;
+pub mod error;
+pub mod guarded;
+pub mod interrupt;
+pub mod io;
+pub mod names;
+pub mod processor;
+pub mod ranges;
+pub mod roots;
+pub mod stages;
+pub mod threads;
+
+pub use context::{Context, Settings};
+pub use error::{Class, Error, ErrorKind, Result};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

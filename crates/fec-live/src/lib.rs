@@ -1,0 +1,67 @@
+//! Live streams: packets of the sliding-window code over byte streams and UDP.
+//!
+//! ```text
+//! send     reader thread ─▶ payloads ─▶ fec_core::window ─▶ seal ─▶ impair ─▶ pace ─▶ frame ─▶ file, pipe
+//!                                                                               └────▶ udp
+//! receive  reader thread ─▶ frame ─▶ open ─▶ fec_core::window ─▶ payload
+//!          (reads, or receives)
+//! ```
+//!
+//! The content of a packet is the codec's affair; here packets are bytes. The codec has neither clock nor sockets:
+//! timers, deadlines and the silence of a network belong here. Neither direction needs the other, and nothing is ever
+//! sent back.
+//!
+//! ```
+//! use fec_base::error::Place;
+//! use fec_live::output::Output;
+//! use fec_live::receive::{PacketSource, ReceiveOptions, receive};
+//! use fec_live::send::{PacketDestination, SendOptions, send};
+//! use fec_base::context::{Context, Silent};
+//! use std::io::Cursor;
+//! # fn main() -> fec_base::Result<()> {
+//! let (context, here) = (Context::default(), Place::Nowhere);
+//! let (mut stream, mut back) = (Vec::new(), Vec::new());
+//! let destination = PacketDestination::Bytes(Output::stream(here.clone(), &mut stream));
+//! send(Cursor::new(b"what is said"), here.clone(), destination, &SendOptions::default(), &context)?;
+//!
+//! let source = PacketSource::Bytes { place: here.clone(), head: Vec::new(), input: Box::new(Cursor::new(stream)) };
+//! let output = Output::stream(here, &mut back);
+//! assert!(receive(source, output, &ReceiveOptions::default(), &mut Silent, &context)?.is_whole());
+//! assert_eq!(back, b"what is said");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod address;
+mod ages;
+pub mod chunk;
+pub mod detect;
+mod error;
+mod follow;
+mod frame;
+pub mod impair;
+pub mod key;
+pub mod loss;
+pub mod output;
+pub mod pace;
+pub mod paths;
+pub mod quality;
+mod reader_thread;
+pub mod receive;
+pub mod received;
+mod refusals;
+mod replay;
+mod seal;
+pub mod send;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod transmitter;
+pub mod udp;
+
+pub use error::{LiveError, LostPackets, Refusal};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,139 @@
+//! A stream over one or several ways through networks: each packet goes over all of them. The stream goes on as long as
+//! one of them takes packets.
+
+use super::LiveError;
+use super::address::Address;
+use super::udp::{Interface, PacketSender, Replies};
+use fec_base::error::{Error, ErrorKind, Result};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Time for which a way that takes no packets is left alone, before the next attempt.
+const REST: Duration = Duration::from_secs(1);
+
+/// A place in a network, and the interface through which it is reached.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// The receiver, or a multicast group.
+    pub address: Address,
+    /// The interface to send through.
+    pub interface: Interface,
+}
+
+/// An open way.
+struct OpenWay {
+    address: Address,
+    sender: PacketSender,
+    /// The end of its rest, if it took no packets.
+    rests_until: Option<Instant>,
+    /// Packets that it missed by resting.
+    missed: u64,
+}
+
+/// All ways of a stream.
+pub(super) struct Ways {
+    ways: Vec<OpenWay>,
+    /// Bytes of the longest packet beyond its payload.
+    overhead: usize,
+}
+
+impl Ways {
+    /// Opens the ways. A packet has up to `overhead` bytes more than its payload.
+    ///
+    /// # Errors
+    /// Those of [`PacketSender::open`].
+    pub(super) fn open(ways: Vec<Way>, overhead: usize) -> Result<Ways> {
+        let open = |Way { address, interface }| {
+            let sender = PacketSender::open(&address, &interface)?;
+            Ok(OpenWay { address, sender, rests_until: None, missed: 0 })
+        };
+        Ok(Ways { ways: ways.into_iter().map(open).collect::<Result<_>>()?, overhead })
+    }
+
+    /// Sends a packet over all ways.
+    ///
+    /// # Errors
+    /// The error of the last way that took packets; a single way reports every error.
+    pub(super) fn send(&mut self, packet: &[u8]) -> Result<()> {
+        self.on_each(|way| way.sender.send(packet), 1)
+    }
+
+    /// Sends all waiting packets.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.on_each(|way| way.sender.flush(), 0)
+    }
+
+    /// Calls `act` on each way that does not rest. It fails when no way is left. `packets` is the number of packets
+    /// that a way misses otherwise.
+    fn on_each(&mut self, mut act: impl FnMut(&mut OpenWay) -> io::Result<()>, packets: u64) -> Result<()> {
+        let (is_only, overhead) = (self.ways.len() == 1, self.overhead);
+        let mut failed = None;
+        let mut any = false;
+        for way in &mut self.ways {
+            if way.rests_until.is_some_and(|until| Instant::now() < until) {
+                way.missed += packets;
+                continue;
+            }
+            way.rests_until = None;
+            match act(way) {
+                Ok(()) => any = true,
+                Err(e) => {
+                    let error = way.error(e, overhead);
+                    if is_only {
+                        return Err(error);
+                    }
+                    way.missed += packets;
+                    way.rests_until = Some(Instant::now() + REST);
+                    failed = Some(error);
+                }
+            }
+        }
+        // Resting ways may come back.
+        match failed {
+            Some(error) if !any && self.ways.iter().all(|way| way.rests_until.is_some()) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in the networks' replies to all packets.
+    ///
+    /// # Errors
+    /// The error of a way that takes smaller packets only, if no other way took them.
+    pub(super) fn listen(&mut self) -> Result<()> {
+        let overhead = self.overhead;
+        let heard: Vec<_> =
+            self.ways.iter_mut().map(|way| way.sender.listen().map_err(|e| way.error(e, overhead))).collect();
+        match heard.iter().any(Result::is_ok) {
+            true => Ok(()),
+            false => heard.into_iter().find(Result::is_err).unwrap_or(Ok(())),
+        }
+    }
+
+    /// The networks' replies to packets.
+    pub(super) fn replies(&self) -> Replies {
+        self.ways.iter().map(|way| way.sender.replies()).fold(Replies::default(), |all, of_one| Replies {
+            refused: all.refused + of_one.refused,
+            unreachable: all.unreachable + of_one.unreachable,
+            most: all.most.into_iter().chain(of_one.most).min(),
+        })
+    }
+
+    /// Packets that the system did not take, counted for each way.
+    pub(super) fn unsent(&self) -> u64 {
+        self.ways.iter().map(|way| way.sender.unsent() + way.missed).sum()
+    }
+}
+
+impl OpenWay {
+    fn error(&self, cause: io::Error, overhead: usize) -> Error {
+        let kind = match cause.raw_os_error() {
+            Some(libc::EMSGSIZE) => {
+                let most = self.sender.replies().most.and_then(|most| most.checked_sub(overhead));
+                LiveError::DatagramTooLong { cause, most }.into()
+            }
+            Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => LiveError::Unreachable(cause).into(),
+            _ => ErrorKind::Io(cause),
+        };
+        Error::at("send to", &self.address, kind)
+    }
+}

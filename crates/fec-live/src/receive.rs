@@ -1,0 +1,512 @@
+//! Receiving: from packets back to the payload.
+//!
+//! Deadlines and the silence of a network are here (`timers`), since the codec has no clock.
+
+use super::address::Address;
+use super::chunk::Chunk;
+use super::follow::Follow;
+use super::frame::Deframer;
+use super::key::StreamKey;
+use super::output::Output;
+use super::reader_thread::{NOTICE, Next, ReaderThread};
+use super::received::Received;
+use super::refusals::RefusalWatch;
+use super::seal::Opener;
+pub use super::timers::Deadline;
+use super::timers::{Deadlines, End, Every, Silence};
+use super::udp::{Drops, Interface, PacketReceiver};
+use super::{LiveError, LostPackets};
+use fec_base::context::{Context, Meter, Settings, Silent};
+use fec_base::error::{Error, Place, Result};
+use fec_core::format::packet::MAGIC;
+use fec_core::gf256::kernel::Backend;
+use fec_core::window::{self, Decoder, Event, Limits};
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// The longest gap that is filled with zeros, in packets: a single packet could cause a flood of more.
+const MOST_ZEROS: u64 = 1 << 20;
+/// Silence that is a good sign of the end of a network stream.
+pub const NETWORK_IDLE: Duration = Duration::from_secs(10);
+
+/// The source of packets.
+pub enum PacketSource {
+    /// A framed byte stream.
+    Bytes {
+        /// Its name.
+        place: Place,
+        /// Its beginning, which was read before.
+        head: Vec<u8>,
+        /// The rest.
+        input: Box<dyn Read + Send>,
+    },
+    /// Datagrams.
+    Udp {
+        /// The address that they come to.
+        address: Address,
+        /// The interface that they come through.
+        interface: Interface,
+    },
+}
+
+impl PacketSource {
+    fn place(&self) -> Place {
+        match self {
+            PacketSource::Bytes { place, .. } => place.clone(),
+            PacketSource::Udp { address, .. } => address.into(),
+        }
+    }
+}
+
+/// The way a stream is received.
+#[derive(Clone, Debug, Default)]
+pub struct ReceiveOptions {
+    /// The number of the stream; `None` for the first one that comes.
+    pub stream_id: Option<u64>,
+    /// The opening of sealed packets, if only these are accepted. `None` if packets are not sealed.
+    pub opening: Option<Opening>,
+    /// The time at which a lost packet is given up; `None` if only when no repair packet covers it any more.
+    pub deadline: Option<Deadline>,
+    /// Number of later packets after which a lost packet is given up.
+    pub deadline_packets: Option<u32>,
+    /// The output for packets that are lost for good.
+    pub gaps: GapPolicy,
+    /// Silence after a packet that ends the stream: see [`NETWORK_IDLE`]. `None` to wait for ever, unless the sender of
+    /// datagrams has announced the end. Time in which the process was stopped does not count, here and below.
+    pub idle: Option<Duration>,
+    /// Time for the first packet, after which receiving ends; `None` to wait for ever.
+    pub wait: Option<Duration>,
+    /// True if the next stream of the network is received once a stream is over, because it has ended, is silent, or
+    /// another takes its place. Only [`wait`](Self::wait) and the watcher then end it.
+    pub follow: bool,
+    /// Interval of [`ReceptionWatcher::so_far`]; `None` for never.
+    pub tell_every: Option<Duration>,
+}
+
+/// The opening of sealed packets.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// The sender's key.
+    pub key: StreamKey,
+    /// Seconds, by the clocks of both ends, by which a network's packet may have been sealed in the past or in the
+    /// future: others are refused, since they may be a recording. `None` accepts all.
+    pub max_age: Option<u32>,
+}
+
+/// Seconds that suffice for a network, and for clocks that a network sets.
+pub const MAX_AGE: u32 = 10;
+
+/// The treatment of a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GapPolicy {
+    /// The payload goes on behind it.
+    #[default]
+    Skip,
+    /// Zeros, as many as in a full packet for each.
+    Zero,
+    /// Receiving ends; for a byte stream also if its beginning is missing.
+    Fail,
+}
+
+/// Receives events while a stream is received.
+pub trait ReceptionWatcher {
+    /// Datagrams are received at this address from now on.
+    fn listening(&mut self, _address: SocketAddr) {}
+
+    /// Tells that packets come that are not accepted, and why. None was accepted until now, or for a second or so (if
+    /// [`Received::arrived`] is not 0).
+    fn not_accepted(&mut self, _received: &Received, _why: &LiveError) {}
+
+    /// Tells the totals until now.
+    fn so_far(&mut self, _received: &Received) {}
+
+    /// Tells that a stream is over, and that the next one is waited for.
+    fn over(&mut self, _received: &Received) {}
+
+    /// Tells whether receiving must end as if the stream had ended.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+impl ReceptionWatcher for Silent {}
+
+/// Receives a stream to its end. Its packets are written even if it has gaps, which [`Received`] tells.
+///
+/// # Errors
+/// Those of source and output; [`LiveError::NothingCame`] and [`LiveError::NothingAccepted`] if no packet of a stream
+/// came; [`LiveError::LongGap`] and [`LiveError::LostForGood`] by the options for gaps. A file does not appear then.
+pub fn receive(
+    source: PacketSource,
+    output: Output<'_>,
+    options: &ReceiveOptions,
+    watcher: &mut dyn ReceptionWatcher,
+    context: &Context<'_>,
+) -> Result<Received> {
+    let place = source.place();
+    let intake = Intake::open(source, watcher)?;
+    let meter = context.meter("decode", None);
+    let mut session = Session::new(intake.drops, output, options, &context.settings);
+    let failed = session.run(&intake.reader, watcher, meter.as_ref())?;
+    let (received, output) = session.finish()?;
+    meter.finish();
+    if let Some(e) = failed {
+        return Err(Error::io("read", place, e));
+    }
+    if let Some(cause) = received.why_nothing() {
+        return Err(Error::at("decode", place, cause));
+    }
+    output.commit()?;
+    Ok(received)
+}
+
+/// An open source.
+struct Intake {
+    reader: ReaderThread,
+    /// The kernel's count of dropped packets, for a network.
+    drops: Option<Drops>,
+}
+
+impl Intake {
+    fn open(source: PacketSource, watcher: &mut dyn ReceptionWatcher) -> Result<Intake> {
+        match source {
+            PacketSource::Bytes { place, head, input } => {
+                let reader = ReaderThread::of_bytes(head, input).map_err(|e| Error::io("read", place, e))?;
+                Ok(Intake { reader, drops: None })
+            }
+            PacketSource::Udp { address, interface } => {
+                let receiver = PacketReceiver::open(&address, &interface)?;
+                let fail = |e| Error::io("receive on", &address, e);
+                watcher.listening(receiver.local_addr().map_err(fail)?);
+                let drops = receiver.drops();
+                let reader = ReaderThread::of_packets(receiver).map_err(fail)?;
+                Ok(Intake { reader, drops: Some(drops) })
+            }
+        }
+    }
+}
+
+/// The way of packets to the decoder and of its payloads to the output, with the clock.
+struct Session<'a> {
+    decoder: Decoder,
+    limits: Limits,
+    backend: Backend,
+    follow: Follow,
+    /// `None` for datagrams.
+    deframer: Option<Deframer>,
+    opener: Option<Opener>,
+    drops: Option<Drops>,
+    options: &'a ReceiveOptions,
+    output: Output<'a>,
+    received: Received,
+    deadlines: Deadlines,
+    /// True if the clock gives up the packets that are lost now.
+    is_overdue: bool,
+    started: Instant,
+    /// Time at which the packets came that are taken now.
+    now: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        drops: Option<Drops>,
+        output: Output<'a>,
+        options: &'a ReceiveOptions,
+        settings: &Settings,
+    ) -> Session<'a> {
+        let is_network = drops.is_some();
+        let limits = Limits { window_bytes: settings.max_window, prompt: is_network, ..Limits::default() };
+        let foreign_is_loss = !is_network && options.stream_id.is_none();
+        Session {
+            decoder: Decoder::new(limits, settings.backend),
+            limits,
+            backend: settings.backend,
+            follow: Follow::default(),
+            deframer: (!is_network).then(Deframer::new),
+            opener: options.opening.as_ref().map(|Opening { key, max_age }| {
+                // Packets in a file may have been there for long.
+                Opener::new(key.clone(), max_age.filter(|_| is_network))
+            }),
+            drops,
+            options,
+            output,
+            received: Received::new(foreign_is_loss, options.deadline),
+            is_overdue: false,
+            deadlines: Deadlines::new(options.deadline),
+            started: Instant::now(),
+            now: Instant::now(),
+        }
+    }
+
+    fn is_following(&self) -> bool {
+        self.options.follow && self.is_network()
+    }
+
+    /// The knowledge about the stream's end.
+    fn end(&self) -> End {
+        match (self.decoder.has_ended(), self.decoder.is_told_end()) {
+            (true, _) => End::Reached,
+            (false, true) => End::Told,
+            (false, false) => End::Unknown,
+        }
+    }
+
+    fn is_network(&self) -> bool {
+        self.drops.is_some()
+    }
+
+    /// Works until the stream or its source has ended. Returns the reason why the source cannot be read further, if
+    /// there is one.
+    fn run(
+        &mut self,
+        reader: &ReaderThread,
+        watcher: &mut dyn ReceptionWatcher,
+        meter: &dyn Meter,
+    ) -> Result<Option<io::Error>> {
+        let mut silence = Silence::new(self.options.idle, self.options.wait, self.is_network(), self.started);
+        let mut telling = Every::new(self.options.tell_every, self.started);
+        let mut written = 0;
+        let mut refusals = RefusalWatch::default();
+        loop {
+            let (next, now) = self.listen(reader, &mut silence, telling.next());
+            match next {
+                Next::Chunk(mut chunk) => {
+                    if self.take(&mut chunk, now)? {
+                        silence.ends(now);
+                    }
+                    reader.give_back(chunk);
+                    if self.is_network()
+                        && let Some(why) = refusals.notice(&self.received, now)
+                    {
+                        watcher.not_accepted(&self.received, &why);
+                    }
+                }
+                Next::Nothing => {}
+                Next::End => return Ok(None),
+                Next::Failed(e) => return Ok(Some(e)),
+            }
+            self.give_up_overdue(now)?;
+            self.output.flush()?;
+            meter.add(self.output.written() - written);
+            written = self.output.written();
+            if telling.is_due(now) {
+                self.count_up(now);
+                watcher.so_far(&self.received);
+            }
+            if watcher.is_stopped() {
+                return Ok(None);
+            }
+            let has_ended = self.decoder.has_ended();
+            let replaced_at = self.follow.deadline(silence.last_packet(), has_ended);
+            let is_replaced = replaced_at.is_some_and(|at| has_ended || silence.is_past(at, now));
+            let is_over = silence.is_over(self.end(), now);
+            if is_over && !(self.is_following() && self.received.arrived > 0) {
+                return Ok(None);
+            }
+            if is_over || is_replaced {
+                self.next_stream(watcher)?;
+                refusals = RefusalWatch::default();
+                silence = Silence::new(self.options.idle, self.options.wait, true, now);
+                if self.received.arrived > 0 {
+                    silence.ends(now);
+                }
+            }
+        }
+    }
+
+    /// Waits for the next result, and returns it with its time; `silence` gets its information.
+    fn listen(
+        &mut self,
+        reader: &ReaderThread,
+        silence: &mut Silence,
+        tell_at: Option<Instant>,
+    ) -> (Next, Instant) {
+        let asked = Instant::now();
+        // The reading thread tells in time that nothing came, and with it when the socket was empty.
+        let look_at =
+            if self.is_network() { Some(asked + 2 * NOTICE) } else { silence.look_at(self.end(), asked) };
+        let planned = [look_at, self.deadlines.next(), tell_at].into_iter().flatten().min();
+        let next = reader.next(planned);
+        let now = Instant::now();
+        if let Some(late) = silence.wakes(asked, planned, now) {
+            self.deadlines.postpone(late);
+        }
+        match &next {
+            Next::Chunk(chunk) => silence.was_empty(chunk.empty_at),
+            Next::Nothing => silence.heard_nothing(asked, now),
+            _ => {}
+        }
+        (next, now)
+    }
+
+    /// Gives up packets past their deadline.
+    fn give_up_overdue(&mut self, now: Instant) -> Result<()> {
+        if let Some(before) = self.deadlines.due(now) {
+            self.now = now;
+            self.decoder.give_up_before(before);
+            self.is_overdue = true;
+            self.drain()?;
+            self.is_overdue = false;
+        }
+        Ok(())
+    }
+
+    /// Ends the received stream, whose missing packets are lost, and turns to the next.
+    fn next_stream(&mut self, watcher: &mut dyn ReceptionWatcher) -> Result<()> {
+        self.give_up()?;
+        let kept = self.follow.take();
+        let now = Instant::now();
+        self.received.foreign -= kept.len() as u64;
+        self.count_up(now);
+        watcher.over(&self.received);
+        if let Some(parameters) = self.decoder.parameters()
+            && self.decoder.is_told_end()
+        {
+            self.follow.note_end(parameters.stream_id);
+        }
+        self.decoder = Decoder::new(self.limits, self.backend);
+        self.deadlines = Deadlines::new(self.options.deadline);
+        self.received = self.received.next();
+        self.started = now;
+        kept.iter().try_for_each(|packet| self.take_packet(packet))
+    }
+
+    /// Gives up all missing packets.
+    fn give_up(&mut self) -> Result<()> {
+        self.decoder.give_up_before(u64::MAX);
+        self.drain()?;
+        self.output.flush()
+    }
+
+    /// Takes packets. Returns whether any was of this stream.
+    fn take(&mut self, chunk: &mut Chunk, now: Instant) -> Result<bool> {
+        self.now = now;
+        let before = self.received.arrived;
+        if let Some(mut deframer) = self.deframer.take() {
+            for part in chunk.parts() {
+                deframer.feed(part, |packet| self.packet(packet, None))?;
+            }
+            self.received.broken_frames = deframer.broken();
+            self.deframer = Some(deframer);
+        } else {
+            for (arrival, packet) in chunk.datagrams_mut() {
+                self.packet(packet, arrival.at)?;
+            }
+        }
+        let heard = self.decoder.pending().map(|pending| pending.end);
+        self.deadlines.hear(heard, now);
+        if let Some(end) = heard {
+            self.received.quality.hear(end, now);
+        }
+        self.received.quality.foresee(self.decoder.prospect(), self.decoder.statistics().overtaken);
+        Ok(self.received.arrived > before)
+    }
+
+    /// Takes a packet; a sealed one is opened in place. `came` is the time at which the system received it, since 1970,
+    /// if it tells.
+    fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
+        let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
+        let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
+        if self.options.stream_id.is_some_and(is_other) {
+            self.received.foreign += 1;
+            return Ok(());
+        }
+        let id: Option<[u8; 8]> = id.and_then(|id| id.try_into().ok());
+        if id.is_some_and(|id| self.follow.is_of_ended(id)) {
+            self.received.after_end += 1;
+            return Ok(());
+        }
+        match &mut self.opener {
+            None => self.take_packet(packet),
+            Some(opener) => match opener.open(packet, came) {
+                Ok(packet) => self.take_packet(packet),
+                Err(why) => {
+                    self.received.count_not_opened(why);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// Takes a packet in the clear.
+    fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
+        let fate = self.decoder.receive(packet);
+        self.received.count(fate);
+        match fate {
+            window::Received::Foreign if self.is_following() => self.follow.keep(packet),
+            window::Received::Accepted => self.follow.forget(),
+            _ => {}
+        }
+        if let (Some(packets), Some(pending)) = (self.options.deadline_packets, self.decoder.pending()) {
+            self.decoder.give_up_before(pending.end.saturating_sub(packets.into()));
+        }
+        self.drain()
+    }
+
+    /// Writes the payloads that are ready.
+    fn drain(&mut self) -> Result<()> {
+        self.refuse_late_join()?;
+        while let Some(event) = self.decoder.next() {
+            match event {
+                Event::Packet { seq, payload, rebuilt } => {
+                    self.received.packet(seq, payload.len(), rebuilt, self.now);
+                    self.output.write(payload)?;
+                }
+                Event::Gap { first, count } => self.gap(LostPackets { first, count })?,
+                Event::End => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Late joining is normal on a network. In a file or pipe a missing beginning is a gap like any other.
+    fn refuse_late_join(&self) -> Result<()> {
+        match self.decoder.begins_at() {
+            Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {
+                Err(Error::new("decode", LiveError::LostForGood(LostPackets { first: 0, count })))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on behind packets that are lost for good, if the options allow it.
+    fn gap(&mut self, lost: LostPackets) -> Result<()> {
+        self.received.gap(lost, self.is_overdue);
+        match self.options.gaps {
+            GapPolicy::Skip => Ok(()),
+            GapPolicy::Zero if lost.count > MOST_ZEROS => {
+                Err(Error::new("decode", LiveError::LongGap { count: lost.count, most: MOST_ZEROS }))
+            }
+            GapPolicy::Zero => {
+                let payload = self.decoder.parameters().map_or(0, |p| u64::from(p.payload));
+                self.output.zeros(lost.count * payload)
+            }
+            GapPolicy::Fail => {
+                self.output.flush()?;
+                Err(Error::new("decode", LiveError::LostForGood(lost)))
+            }
+        }
+    }
+
+    /// Updates the totals.
+    fn count_up(&mut self, now: Instant) {
+        self.received.parameters = self.decoder.parameters().copied();
+        self.received.statistics = self.decoder.statistics();
+        self.received.joined_at = self.decoder.begins_at();
+        self.received.ended = self.decoder.has_ended();
+        self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
+        self.received.time = now - self.started;
+    }
+
+    /// Ends the input: missing packets are lost.
+    fn finish(mut self) -> Result<(Received, Output<'a>)> {
+        if let Some(deframer) = &mut self.deframer {
+            deframer.finish();
+            self.received.broken_frames = deframer.broken();
+        }
+        self.give_up()?;
+        self.count_up(Instant::now());
+        Ok((self.received, self.output))
+    }
+}

@@ -1,0 +1,484 @@
+//! Sends a stream: from a file or pipe to packets.
+//!
+//! Packets are sealed if there is a key, impaired on request, paced, and framed or sent by UDP, many with one system
+//! call.
+
+use super::LiveError;
+use super::ages::Ages;
+use super::chunk::Chunk;
+use super::impair::{Channel, Impairment};
+use super::key::StreamKey;
+use super::output::Output;
+use super::paths::{Way, Ways};
+use super::reader_thread::{Next, ReaderThread};
+use super::seal::Sealer;
+pub use super::transmitter::SendWatcher;
+use super::transmitter::{Link, Transmitter};
+use super::udp::{self, MAX_DATAGRAM, Replies};
+use fec_base::context::{Context, Settings, Silent};
+use fec_base::error::{Error, Place, Result};
+use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
+use fec_core::format::sealed_packet;
+use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
+use fec_keys::cipher::Cipher;
+use std::io::Read;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+/// Repetitions of the end on a network, where every packet may be lost, and the pause before each.
+const ENDS: u32 = 5;
+const END_PAUSE: Duration = Duration::from_millis(20);
+/// Interval of keep-alives on an idle stream.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// Factor by which an early repair packet waits longer for each row that the ratio does not owe yet.
+const PATIENCE: f64 = 4.0;
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// Time in which a sender that waits for input notices that it must stop.
+const NOTICE: Duration = Duration::from_millis(50);
+
+/// Payload bytes of a packet that passes nearly everywhere. With all headers the packet has 1280 bytes, which every
+/// link of IPv6 has to carry, and tunnels do carry.
+pub const NETWORK_PAYLOAD: u16 = 1174;
+
+/// Payload bytes of packets over these ways: [`NETWORK_PAYLOAD`], or fewer if this machine knows that such packets do
+/// not pass; 24 fewer if packets are sealed.
+///
+/// # Errors
+/// Those of [`Address::destination`](super::address::Address::destination), and those of the system for an interface.
+pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
+    let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
+    for Way { address, interface } in ways {
+        most = most.min(udp::most_bytes(address, interface)?);
+    }
+    let payload = most.saturating_sub(overhead(is_sealed)) as u16;
+    Ok(payload.max(MIN_PAYLOAD))
+}
+
+/// The most bytes of a packet beyond its payload: those of a repair packet.
+fn overhead(is_sealed: bool) -> usize {
+    SYMBOL_OVERHEAD + REPAIR_OVERHEAD + if is_sealed { sealed_packet::OVERHEAD } else { 0 }
+}
+
+/// The sealing of packets: they are encrypted, and authentic for holders of the key.
+#[derive(Clone, Debug)]
+pub struct Sealing {
+    /// The key that the receivers have.
+    pub key: StreamKey,
+    /// The cipher.
+    pub cipher: Cipher,
+}
+
+/// A sensible [`latency`](SendOptions::latency) over networks: a viewer waits no longer than this.
+pub const NETWORK_LATENCY: Duration = Duration::from_secs(3);
+
+/// The rates that can be kept, in Mb/s.
+pub const RATES: RangeInclusive<f64> = 0.001..=1e6;
+
+/// The options of sending a stream.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// The number that identifies the stream; `None` for a random one.
+    pub stream_id: Option<u64>,
+    /// The most source packets that a repair packet covers, up to 65,536.
+    pub window: u32,
+    /// The packets by which the window moves at a time; or the packets of an independent block or set.
+    pub block: u16,
+    /// The most payload bytes of a packet, 16 to 65,535; headers add 42 to 58 bytes.
+    pub payload: u16,
+    /// The way repair packets are made.
+    pub profile: Profile,
+    /// The number of repair packets.
+    pub ratio: Ratio,
+    /// The age after which packets are not protected any more: lost ones are repaired by then or never. `None` protects
+    /// packets as long as they are in the window, however slow the stream is. A packet leaves the window only with its
+    /// block, so a slow stream protects packets beyond this age.
+    pub latency: Option<Duration>,
+    /// The longest time for which bytes wait for a full packet, and a packet for its repair packet, as long as repair
+    /// packets stay within the ratio. Each repair packet beyond the ratio waits four times as long as the one before.
+    pub flush: Duration,
+    /// The highest rate in Mb/s, one of [`RATES`], without headers of UDP and IP; `None` for the fastest possible.
+    pub mbps: Option<f64>,
+    /// The sealing of packets; `None` lets anybody read them, and anybody who can send to a receiver forge them.
+    pub sealing: Option<Sealing>,
+    /// The losses and delays that packets suffer on purpose.
+    pub impairment: Option<Impairment>,
+}
+
+impl Default for SendOptions {
+    /// Packets of 1350 bytes, which pass on a local network (see [`payload_for`]); a repair packet for six packets,
+    /// over a window of 6000; a pause of the input is noticed after 20 ms.
+    fn default() -> SendOptions {
+        SendOptions {
+            stream_id: None,
+            window: 6000,
+            block: 240,
+            payload: 1350,
+            profile: Profile::Bounded,
+            ratio: Ratio::new(1, 6).expect("neither is 0"),
+            latency: None,
+            flush: Duration::from_millis(20),
+            mbps: None,
+            sealing: None,
+            impairment: None,
+        }
+    }
+}
+
+/// The destination of packets.
+pub enum PacketDestination<'a> {
+    /// Frames in a byte stream.
+    Bytes(Output<'a>),
+    /// Datagrams, each sent over all of these ways.
+    Udp(Vec<Way>),
+}
+
+/// Counts of a sent stream.
+#[must_use = "packets may not have gone out"]
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The parameters that the packets name.
+    pub parameters: Parameters,
+    /// Bytes of the payload.
+    pub payload_bytes: u64,
+    /// Packets with a part of the payload.
+    pub source_packets: u64,
+    /// Repair packets.
+    pub repair_packets: u64,
+    /// Packets that tell the progress of the stream, or its end.
+    pub marks: u64,
+    /// Bytes of all packets, without frames and network headers.
+    pub sent_bytes: u64,
+    /// The cipher that sealed the packets.
+    pub cipher: Option<Cipher>,
+    /// Packets that the impairment lost on purpose.
+    pub impaired_lost: u64,
+    /// Packets that the system did not take while the network was away.
+    pub unsent: u64,
+    /// True if sending was stopped before the input had ended.
+    pub stopped: bool,
+    /// The network's replies to the packets.
+    pub replies: Replies,
+}
+
+/// Sends all of `input` as it comes; errors name it `place`.
+///
+/// # Errors
+/// As [`StreamSender::new`] and [`StreamSender::send`].
+pub fn send(
+    input: impl Read + Send + 'static,
+    place: Place,
+    destination: PacketDestination<'_>,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Sent> {
+    StreamSender::new(options, &context.settings)?.send(input, place, destination, &mut Silent, context)
+}
+
+/// A stream that is ready to be sent. Its settings are checked before anything is opened.
+pub struct StreamSender {
+    encoder: Encoder,
+    sealer: Option<Sealer>,
+    channel: Option<Channel>,
+    latency: Option<Duration>,
+    flush: Duration,
+    mbps: Option<f64>,
+}
+
+impl StreamSender {
+    /// Checks the settings of a stream.
+    ///
+    /// # Errors
+    /// [`LiveError::Settings`], [`LiveError::Rate`], [`LiveError::StreamIdOfSealed`]; those of [`Impairment::start`].
+    pub fn new(options: &SendOptions, settings: &Settings) -> Result<StreamSender> {
+        if options.sealing.is_some() && options.stream_id.is_some() {
+            return Err(Error::new("encode", LiveError::StreamIdOfSealed));
+        }
+        let stream_id = options.stream_id.map_or_else(random_id, Ok)?;
+        let wanted = StreamSettings {
+            stream_id,
+            window: options.window,
+            block: options.block,
+            payload: options.payload,
+            profile: options.profile,
+            ratio: options.ratio,
+            limit: settings.max_window,
+        };
+        let encoder =
+            Encoder::new(&wanted, settings.backend).map_err(|e| Error::new("encode", LiveError::from(e)))?;
+        if let Some(rate) = options.mbps.filter(|rate| !RATES.contains(rate)) {
+            return Err(Error::new("encode", LiveError::Rate(rate)));
+        }
+        let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
+        let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
+        let sealer = options.sealing.as_ref().map(seal);
+        let &SendOptions { latency, flush, mbps, .. } = options;
+        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
+    }
+
+    /// Sends `input` as it comes, until it ends or `watcher` stops it, and then announces the end. Errors name the
+    /// input `place`.
+    ///
+    /// # Errors
+    /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of
+    /// [`PacketSender`](super::udp::PacketSender) for a network; [`LiveError::Push`] when the stream is so long that
+    /// packets have no more numbers.
+    pub fn send(
+        self,
+        input: impl Read + Send + 'static,
+        place: Place,
+        destination: PacketDestination<'_>,
+        watcher: &mut dyn SendWatcher,
+        context: &Context<'_>,
+    ) -> Result<Sent> {
+        let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
+        let parameters = *encoder.parameters();
+        let link = open(destination, &parameters, sealer.is_some())?;
+        let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
+        let fail = |e| Error::io("read", place.clone(), e);
+        let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
+        let meter = context.meter("encode", None);
+        let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
+        let mut stopped = false;
+        while !stopped {
+            let next = match reader.try_next() {
+                // All waiting packets go out before a wait.
+                Next::Nothing => {
+                    packets.transmitter.flush()?;
+                    reader.next(Some(packets.deadline().min(Instant::now() + NOTICE)))
+                }
+                ready => ready,
+            };
+            stopped = packets.transmitter.is_stopped();
+            packets.transmitter.tell();
+            match next {
+                Next::Chunk(chunk) => {
+                    packets.take(&chunk)?;
+                    meter.add(chunk.parts().map(|part| part.len() as u64).sum());
+                    reader.give_back(chunk);
+                }
+                Next::Nothing => packets.timer()?,
+                Next::Failed(e) => return Err(fail(e)),
+                Next::End => break,
+            }
+        }
+        packets.finish()?;
+        meter.finish();
+        let sent = Sent { stopped, ..packets.sent() };
+        packets.transmitter.commit()?;
+        Ok(sent)
+    }
+}
+
+/// A random number, which no other stream has.
+fn random_id() -> Result<u64> {
+    let mut id = [0; 8];
+    rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Error::io("choose a stream number", Place::Nowhere, e.into()))?;
+    Ok(u64::from_le_bytes(id))
+}
+
+/// Opens the link to a destination.
+fn open<'a>(
+    destination: PacketDestination<'a>,
+    parameters: &Parameters,
+    is_sealed: bool,
+) -> Result<Link<'a>> {
+    match destination {
+        PacketDestination::Bytes(output) => Link::bytes(output),
+        PacketDestination::Udp(ways) => {
+            let overhead = overhead(is_sealed);
+            if usize::from(parameters.payload) + overhead > MAX_DATAGRAM {
+                let most = MAX_DATAGRAM - overhead;
+                let place = ways.first().map_or(Place::Nowhere, |way| (&way.address).into());
+                return Err(Error::at("send to", place, LiveError::PacketsTooLong { most }));
+            }
+            Ways::open(ways, overhead).map(Link::Udp)
+        }
+    }
+}
+
+/// Cuts the input into payloads and watches the clock.
+struct Packetizer<'a> {
+    encoder: Encoder,
+    transmitter: Transmitter<'a>,
+    /// The ages of packets, which end their protection; `None` for endless protection.
+    ages: Option<Ages>,
+    /// Bytes that do not fill a packet yet.
+    partial: Vec<u8>,
+    /// The most bytes of a payload.
+    payload: usize,
+    payload_bytes: u64,
+    wait: Duration,
+    /// The time at which the oldest byte of `partial` came.
+    partial_since: Option<Instant>,
+    /// The sending time of the oldest packet that no repair packet covers.
+    uncovered_since: Option<Instant>,
+}
+
+impl<'a> Packetizer<'a> {
+    fn new(
+        encoder: Encoder,
+        transmitter: Transmitter<'a>,
+        ages: Option<Ages>,
+        wait: Duration,
+    ) -> Packetizer<'a> {
+        let payload = usize::from(encoder.parameters().payload);
+        let partial = Vec::with_capacity(payload);
+        Packetizer {
+            encoder,
+            transmitter,
+            ages,
+            partial,
+            payload,
+            payload_bytes: 0,
+            wait,
+            partial_since: None,
+            uncovered_since: None,
+        }
+    }
+
+    /// Sends the bytes of a chunk. Drops the rest if sending must end and would have to wait for its pace.
+    fn take(&mut self, chunk: &Chunk) -> Result<()> {
+        self.let_go(Instant::now());
+        for mut bytes in chunk.parts() {
+            while !bytes.is_empty() {
+                if self.transmitter.is_cut_short() {
+                    return Ok(());
+                }
+                let room = self.payload - self.partial.len();
+                let (piece, rest) = bytes.split_at(room.min(bytes.len()));
+                bytes = rest;
+                if self.partial.is_empty() && piece.len() == self.payload {
+                    self.push(piece)?;
+                    continue;
+                }
+                if self.partial.is_empty() {
+                    self.partial_since = Some(Instant::now());
+                }
+                self.partial.extend_from_slice(piece);
+                if self.partial.len() == self.payload {
+                    self.push_partial()?;
+                }
+            }
+        }
+        if self.wait.is_zero() {
+            self.push_partial()?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, payload: &[u8]) -> Result<()> {
+        let transmitter = &mut self.transmitter;
+        self.payload_bytes += payload.len() as u64;
+        self.encoder
+            .push(payload, &mut |packet| transmitter.send(packet))
+            .map_err(|e| Error::new("encode", LiveError::from(e)))?;
+        if !self.encoder.is_uncovered() {
+            self.uncovered_since = None;
+        } else if self.uncovered_since.is_none() {
+            self.uncovered_since = Some(self.partial_since.unwrap_or_else(Instant::now));
+        }
+        transmitter.result()
+    }
+
+    fn push_partial(&mut self) -> Result<()> {
+        if self.partial.is_empty() {
+            return Ok(());
+        }
+        let partial = std::mem::take(&mut self.partial);
+        let done = self.push(&partial);
+        self.partial = partial;
+        self.partial.clear();
+        self.partial_since = None;
+        done
+    }
+
+    /// The time at which uncovered packets get a repair packet early. The wait grows with the rows that are ahead of
+    /// the ratio. A slow input therefore takes only a few more repair packets than a fast one, and the last packet
+    /// before a long pause gets its own.
+    fn early_at(&self) -> Option<Instant> {
+        let ahead = self.encoder.ahead();
+        let wait = if ahead > 0.0 {
+            let seconds = self.wait.max(SHORTEST_WAIT).as_secs_f64() * PATIENCE.powf(ahead);
+            Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
+        } else {
+            self.wait
+        };
+        self.uncovered_since.map(|since| since + wait)
+    }
+
+    /// Ends the protection of packets that are too old.
+    fn let_go(&mut self, now: Instant) {
+        if let Some(ages) = &mut self.ages
+            && let Some(needed) = ages.needed(self.encoder.sent(), now)
+        {
+            self.encoder.acknowledge(needed);
+        }
+    }
+
+    /// The time at which the timer is due.
+    fn deadline(&self) -> Instant {
+        let partial = self.partial_since.map(|since| since + self.wait);
+        let alive = self.transmitter.last_sent() + KEEP_ALIVE;
+        partial.into_iter().chain(self.early_at()).fold(alive, Instant::min)
+    }
+
+    fn timer(&mut self) -> Result<()> {
+        let now = Instant::now();
+        self.let_go(now);
+        if self.partial_since.is_some_and(|since| now >= since + self.wait) {
+            self.push_partial()?;
+            self.transmitter.release()?;
+        }
+        if self.early_at().is_some_and(|at| now >= at) {
+            let transmitter = &mut self.transmitter;
+            self.encoder.flush(&mut |packet| transmitter.send(packet));
+            self.uncovered_since = None;
+            transmitter.release()?;
+        }
+        let transmitter = &mut self.transmitter;
+        if now >= transmitter.last_sent() + KEEP_ALIVE {
+            self.encoder.keep_alive(&mut |packet| transmitter.send(packet));
+        }
+        transmitter.result()
+    }
+
+    /// Ends the stream after its input.
+    fn finish(&mut self) -> Result<()> {
+        self.push_partial()?;
+        let transmitter = &mut self.transmitter;
+        let mut end = Vec::new();
+        self.encoder.finish(&mut |packet| {
+            transmitter.send(packet);
+            end.clear();
+            end.extend_from_slice(packet);
+        });
+        transmitter.release()?;
+        if transmitter.is_network() {
+            for _ in 0..ENDS {
+                std::thread::sleep(END_PAUSE);
+                transmitter.send(&end);
+                transmitter.release()?;
+            }
+        }
+        transmitter.listen()
+    }
+
+    fn sent(&self) -> Sent {
+        let packets = self.transmitter.sent();
+        Sent {
+            parameters: *self.encoder.parameters(),
+            payload_bytes: self.payload_bytes,
+            source_packets: packets.source,
+            repair_packets: packets.repair,
+            marks: packets.marks,
+            sent_bytes: packets.bytes,
+            cipher: self.transmitter.cipher(),
+            impaired_lost: self.transmitter.lost(),
+            unsent: self.transmitter.unsent(),
+            stopped: false,
+            replies: self.transmitter.replies(),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Sends packets, many with one system call where the kernel can.
+
+use super::super::address::Address;
+use super::socket::{HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
+use fec_base::error::{Error, Result};
+use quinn_udp::{Transmit, UdpSocketState};
+use rustix::event::PollFlags;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// Requested bytes of a send buffer.
+const SEND_BUFFER: usize = 2 << 20;
+/// Number of different packet lengths that are gathered at the same time.
+const LENGTHS: usize = 4;
+/// Number of times that packets are sent again because the system reported on others instead.
+const REPLIES: u32 = 16;
+/// Number of attempts at a full queue of the system, 1 ms apart, before the packets count as not sent.
+const RETRIES: u32 = 50;
+
+/// The network's replies to sent packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replies {
+    /// Number of reports by a machine that nobody receives there.
+    pub refused: u64,
+    /// Number of reports on the way that there is no route.
+    pub unreachable: u64,
+    /// The most bytes of a datagram that pass, if a reply said that one was too long.
+    pub most: Option<usize>,
+}
+
+/// Sends packets to one place.
+pub struct PacketSender {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    to: SocketAddr,
+    replies: Replies,
+    /// Bytes of the longest packet sent.
+    longest: usize,
+    /// Waiting packets, grouped by length, as the kernel wants them.
+    waiting: Vec<Run>,
+    /// True if segmentation offload may be used.
+    offload: bool,
+    any_sent: bool,
+    /// Packets that the system did not take because the network was down.
+    unsent: u64,
+}
+
+/// Packets of one length.
+struct Run {
+    len: usize,
+    bytes: Vec<u8>,
+}
+
+impl PacketSender {
+    /// A socket for packets to `address`.
+    ///
+    /// # Errors
+    /// Those of [`Address::destination`]; [`Interface`](crate::LiveError::Interface); errors of the system.
+    pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
+        let to = address.destination()?;
+        let open = || -> io::Result<PacketSender> {
+            let mut to = to;
+            let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+            if let SocketAddr::V6(to) = &mut to
+                && to.scope_id() == 0
+            {
+                // An address that exists on every network needs the interface to say on which.
+                to.set_scope_id(interface.index(&socket)?);
+            }
+            interface.bind(&socket)?;
+            match to.ip() {
+                IpAddr::V4(ip) if ip.is_multicast() => socket.set_multicast_ttl_v4(interface.hops)?,
+                IpAddr::V6(ip) if ip.is_multicast() => {
+                    socket.set_multicast_hops_v6(interface.hops)?;
+                    socket.set_multicast_if_v6(interface.index(&socket)?)?;
+                }
+                _ => {}
+            }
+            socket.bind(&any(to.is_ipv4(), 0).into())?;
+            // A smaller buffer is only slower.
+            let _ = socket.set_send_buffer_size(SEND_BUFFER);
+            let sender = PacketSender::new(socket.into(), to)?;
+            // A system that cannot do this tells less of the route.
+            as_far_as_possible(sender.learn_path())?;
+            Ok(sender)
+        };
+        open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+    }
+
+    /// Sends through an open socket.
+    ///
+    /// # Errors
+    /// Errors of the socket.
+    pub fn new(socket: UdpSocket, to: SocketAddr) -> io::Result<PacketSender> {
+        let state = UdpSocketState::new((&socket).into())?;
+        let waiting = Vec::with_capacity(LENGTHS);
+        let replies = Replies::default();
+        Ok(PacketSender {
+            socket,
+            state,
+            to,
+            replies,
+            longest: 0,
+            waiting,
+            offload: true,
+            any_sent: false,
+            unsent: 0,
+        })
+    }
+
+    /// Makes the system refuse packets that are too long for a part of the route, as soon as that part says so, and
+    /// report the network's replies.
+    fn learn_path(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+            use rustix::net::sockopt::{set_ip_mtu_discover, set_ipv6_mtu_discover};
+            let set = match self.to.is_ipv4() {
+                true => set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DO),
+                false => set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DO),
+            };
+            as_far_as_possible(set.map_err(io::Error::from))?;
+        }
+        self.state.enable_transport_errors((&self.socket).into())
+    }
+
+    /// The network's replies until now.
+    pub fn replies(&self) -> Replies {
+        self.replies
+    }
+
+    /// Takes in the network's replies to all packets.
+    ///
+    /// # Errors
+    /// `EMSGSIZE` if a packet was too long for a part of the route.
+    pub fn listen(&mut self) -> io::Result<()> {
+        self.hear();
+        self.check_path()
+    }
+
+    fn check_path(&self) -> io::Result<()> {
+        match self.replies.most {
+            Some(most) if most < self.longest => Err(io::Error::from_raw_os_error(libc::EMSGSIZE)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in the network's replies. Returns whether there was any.
+    fn hear(&mut self) -> bool {
+        let mut any = false;
+        while let Ok(Some(error)) = self.state.recv_transport_error((&self.socket).into()) {
+            any = true;
+            match (error.mtu(), error.raw_errno) {
+                (Some(mtu), _) => {
+                    let headers = if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+                    let most = (mtu as usize).saturating_sub(headers);
+                    self.replies.most = Some(self.replies.most.map_or(most, |known| known.min(most)));
+                }
+                (None, libc::ECONNREFUSED) => self.replies.refused += 1,
+                _ => self.replies.unreachable += 1,
+            }
+        }
+        any
+    }
+
+    /// Sends every packet with a system call of its own from now on.
+    #[cfg(test)]
+    pub(super) fn without_offload(mut self) -> PacketSender {
+        self.offload = false;
+        self
+    }
+
+    /// Takes a packet, which is on its way by the return of [`PacketSender::flush`].
+    ///
+    /// # Errors
+    /// Errors of this packet, or of waiting ones. A network that goes down is no error: its packets count as
+    /// [`unsent`](PacketSender::unsent).
+    pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        let most = if self.offload {
+            self.state.max_gso_segments().min(MAX_DATAGRAM / packet.len().max(1))
+        } else {
+            1
+        };
+        if most <= 1 {
+            return self.transmit(packet, packet.len());
+        }
+        let run = match self.waiting.iter().position(|run| run.len == packet.len() || run.bytes.is_empty()) {
+            Some(run) => run,
+            None if self.waiting.len() < LENGTHS => {
+                self.waiting.push(Run { len: 0, bytes: Vec::with_capacity(MAX_DATAGRAM) });
+                self.waiting.len() - 1
+            }
+            None => {
+                self.flush()?;
+                0
+            }
+        };
+        let run = &mut self.waiting[run];
+        run.len = packet.len();
+        run.bytes.extend_from_slice(packet);
+        // All lengths are sent together, so that no packet waits for more than one full run of another length.
+        if run.bytes.len() >= most * packet.len() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Sends all waiting packets.
+    ///
+    /// # Errors
+    /// As [`PacketSender::send`].
+    pub fn flush(&mut self) -> io::Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut done = Ok(());
+        // Repair packets are the longest, and should not overtake the packets that they cover.
+        waiting.sort_unstable_by_key(|run| run.len);
+        for run in &mut waiting {
+            if done.is_ok() && !run.bytes.is_empty() {
+                done = self.transmit(&run.bytes, run.len);
+            }
+            run.bytes.clear();
+        }
+        self.waiting = waiting;
+        done
+    }
+
+    /// Packets that the system did not take.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Sends consecutive packets of `len` bytes each.
+    fn transmit(&mut self, packets: &[u8], len: usize) -> io::Result<()> {
+        let (mut rest, mut retries, mut replies) = (packets, 0, 0);
+        self.longest = self.longest.max(len);
+        while !rest.is_empty() {
+            // The offload may turn out not to work here, or no longer after a change of route.
+            let segments = self.state.max_gso_segments().max(1);
+            let now = if segments > 1 { rest.len() } else { len };
+            let segment_size = (now > len).then_some(len);
+            let transmit = Transmit {
+                destination: self.to,
+                ecn: None,
+                contents: &rest[..now],
+                segment_size,
+                src_ip: None,
+            };
+            match self.state.try_send((&self.socket).into(), &transmit) {
+                Ok(()) => self.any_sent = true,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    wait(&self.socket, PollFlags::OUT)?;
+                    continue;
+                }
+                // The error is about earlier packets: these were not sent yet.
+                Err(_) if replies < REPLIES && self.hear() => {
+                    self.check_path()?;
+                    replies += 1;
+                    continue;
+                }
+                Err(_) if now > len && self.state.max_gso_segments() <= 1 => continue,
+                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) && retries < RETRIES => {
+                    retries += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                // A network that goes down is a loss like any other; a network that was never there is an error.
+                Err(e) if self.any_sent && is_outage(&e) => self.unsent += (now / len) as u64,
+                Err(e) => return Err(e),
+            }
+            rest = &rest[now..];
+        }
+        Ok(())
+    }
+}
+
+fn is_outage(error: &io::Error) -> bool {
+    let outages = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::EPERM, libc::ENOBUFS];
+    error.raw_os_error().is_some_and(|code| outages.contains(&code))
+}

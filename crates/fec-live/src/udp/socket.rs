@@ -1,0 +1,159 @@
+//! Sockets of datagrams: their interface, their buffers, the length that passes, and waiting for them.
+
+use super::super::LiveError;
+use super::super::address::Address;
+use fec_base::error::{Error, ErrorKind, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+/// The largest payload of a UDP datagram (over IPv4).
+pub const MAX_DATAGRAM: usize = 65_507;
+/// Requested bytes of a receive buffer; the system may give fewer.
+const RECEIVE_BUFFER: usize = 32 << 20;
+/// Bytes of the headers of UDP and IP in front of a datagram.
+pub(super) const HEADERS_V4: usize = 28;
+pub(super) const HEADERS_V6: usize = 48;
+
+/// Options of the network interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Name of the interface to use, for multicast above all.
+    pub name: Option<String>,
+    /// Reach of multicast packets: 0 stays on this machine, 1 on this network, more crosses routers.
+    pub hops: u32,
+}
+
+impl Default for Interface {
+    /// The system's choice of interface, and this network only.
+    fn default() -> Interface {
+        Interface { name: None, hops: 1 }
+    }
+}
+
+impl Interface {
+    pub(super) fn bind(&self, socket: &Socket) -> io::Result<()> {
+        match &self.name {
+            None => Ok(()),
+            Some(name) => socket.bind_device(Some(name.as_bytes())),
+        }
+    }
+
+    /// The interface's number, from the system, by any socket; 0 if none is named, for the system's choice.
+    pub(super) fn index(&self, socket: &Socket) -> io::Result<u32> {
+        let Some(name) = &self.name else { return Ok(0) };
+        Ok(rustix::net::netdevice::name_to_index(socket, name)?)
+    }
+
+    /// The reason why no socket could be opened: the interface, if one is named.
+    pub(super) fn refusal(&self, cause: io::Error) -> ErrorKind {
+        match &self.name {
+            Some(name) => LiveError::Interface { name: name.clone(), cause }.into(),
+            None => ErrorKind::Io(cause),
+        }
+    }
+}
+
+/// Most bytes of a datagram that pass on the route to an address, by this machine's knowledge: its own network, or a
+/// recent reply on the route.
+///
+/// # Errors
+/// Those of [`Address::destination`]; [`LiveError::Interface`]; errors of the system.
+pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
+    let to = address.destination()?;
+    let ask = || -> io::Result<usize> {
+        let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+        interface.bind(&socket)?;
+        socket.connect(&to.into())?;
+        most_bytes_through(&socket.into())
+    };
+    ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+}
+
+/// [`most_bytes`] on the route to a socket's connected address.
+///
+/// # Errors
+/// Errors of the socket.
+pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    let asked = match socket.peer_addr()?.is_ipv4() {
+        true => rustix::net::sockopt::ip_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V4)),
+        false => rustix::net::sockopt::ipv6_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V6)),
+    };
+    #[cfg(not(target_os = "linux"))]
+    let asked: io::Result<usize> = Ok(MAX_DATAGRAM);
+    match asked.map_err(io::Error::from) {
+        Err(e) if is_unknown_option(&e) => Ok(MAX_DATAGRAM),
+        asked => asked,
+    }
+}
+
+/// Tells whether a system does not know an option of sockets.
+fn is_unknown_option(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
+}
+
+pub(super) fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if is_unknown_option(&e) => Ok(()),
+        done => done,
+    }
+}
+
+/// Requests a large receive buffer, for bursts that come while nobody reads.
+pub fn enlarge(socket: &UdpSocket) {
+    // Only administrators get more than the system's limit; if both fail, the system's own size stays.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER).is_err() {
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
+    }
+}
+
+/// Any address of this machine.
+pub(super) fn any(v4: bool, port: u16) -> SocketAddr {
+    match v4 {
+        true => (Ipv4Addr::UNSPECIFIED, port).into(),
+        false => (Ipv6Addr::UNSPECIFIED, port).into(),
+    }
+}
+
+pub(super) fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+    interface.bind(&socket)?;
+    if to.is_ipv6() && to.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    if to.ip().is_multicast() {
+        // Several receivers of one group on a machine all get its packets.
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&to.into())?;
+    match to.ip() {
+        IpAddr::V4(group) if group.is_multicast() => {
+            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index(&socket)?))?;
+        }
+        IpAddr::V6(group) if group.is_multicast() => {
+            socket.join_multicast_v6(&group, interface.index(&socket)?)?
+        }
+        _ => {}
+    }
+    Ok(socket.into())
+}
+
+/// Waits until the socket can be used.
+pub(super) fn wait(socket: &UdpSocket, flags: PollFlags) -> io::Result<()> {
+    wait_for(socket, flags, None).map(|_| ())
+}
+
+/// Waits until the socket can be used, at most `limit`. Returns false if it cannot by then.
+pub(super) fn wait_for(socket: &UdpSocket, flags: PollFlags, limit: Option<Duration>) -> io::Result<bool> {
+    let limit = limit.and_then(|limit| rustix::event::Timespec::try_from(limit).ok());
+    loop {
+        match poll(&mut [PollFd::new(socket, flags)], limit.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Compares each file with the record of it in the old sidecar.
+
+use super::super::coding::{admit, failure};
+use super::super::hashing::{Hashed, hash_file};
+use super::super::metadata::Sidecar;
+use super::super::positions::Blocks;
+use super::super::proof::Proof;
+use super::super::tree::Tree;
+use fec_base::context::{Context, Meter};
+use fec_base::error::Result;
+use fec_base::io::ReadAt;
+use fec_base::io::base::Base;
+use fec_base::threads::Threads;
+use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The relation of an entry to the old files.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// The entry is no file.
+    NoFile,
+    /// The entry is this old file, byte for byte as far as times and digests tell.
+    Same(u32),
+    /// The entry has the path of this old file, and other bytes.
+    Changed(u32, Box<Read>),
+    /// The entry is none of the old files.
+    New,
+}
+
+/// Hashes of a file that was compared with an old one.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// The BLAKE3 of the file.
+    pub(super) digest: Digest,
+    /// Whole blocks that are those of the old file, by number.
+    pub(super) kept: Vec<Range<u64>>,
+    /// A hash over the digests of the other whole blocks.
+    pub(super) check: Digest,
+    /// The tail, as in [`Hashed`].
+    pub(super) tail: Option<Digest>,
+}
+
+/// Compares the present files with the old sidecar.
+pub(super) struct Compare<'a> {
+    pub(super) old: &'a Sidecar,
+    pub(super) base: &'a Base,
+    pub(super) tree: &'a Tree,
+    pub(super) context: &'a Context<'a>,
+}
+
+/// Blocks of a file that are compared to recognize it.
+const SAMPLES: u64 = 16;
+
+/// The size of a file, and its time.
+type Looks = (u64, i64, u32);
+
+impl Compare<'_> {
+    /// The fates of all entries, and for each old entry whether a present entry is the same. With a root or a
+    /// signature, no file in another place is recognized by its time.
+    ///
+    /// # Errors
+    /// Those of files that have to be read.
+    pub(super) fn run(&self) -> Result<(Vec<Fate>, Vec<bool>)> {
+        let old = &self.old.catalog.entries;
+        let mut taken = vec![false; old.len()];
+        let mut fates: Vec<Fate> = Vec::with_capacity(self.tree.entries.len());
+        // Files with their old path, size and time.
+        for (nth, entry) in self.tree.entries.iter().enumerate() {
+            let EntryKind::File(file) = &entry.kind else {
+                fates.push(Fate::NoFile);
+                continue;
+            };
+            let is_same = |of: &u32| {
+                let looks_same = file.size == 0 || self.has_its_time(nth, *of);
+                !taken[*of as usize] && self.old_file(*of).size == file.size && looks_same
+            };
+            match self.old_at(&entry.path).filter(is_same) {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates.push(Fate::Same(of));
+                }
+                None => fates.push(Fate::New),
+            }
+        }
+        self.find_empty(&mut fates, &mut taken);
+        if self.old.proof() == Proof::Nothing {
+            self.find_by_time(&mut fates, &mut taken)?;
+        }
+        self.find_by_content(&mut fates, &mut taken)?;
+        Ok((fates, taken))
+    }
+
+    /// Files with their old path, size and time, but other bytes. All of them are read.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn find_rotten(&self, fates: &[Fate]) -> Result<Vec<Vec<u8>>> {
+        let unread = |(nth, fate): (usize, &Fate)| match fate {
+            Fate::Same(of) if self.size(nth) > 0 && self.has_its_time(nth, *of) => Some((nth, *of)),
+            _ => None,
+        };
+        let unread: Vec<(usize, u32)> = fates.iter().enumerate().filter_map(unread).collect();
+        let found = self.check(&unread)?;
+        let rotten = unread.iter().zip(found).filter(|(_, tail)| tail.is_none());
+        Ok(rotten.map(|((nth, _), _)| self.tree.entries[*nth].path.to_vec()).collect())
+    }
+
+    fn old_file(&self, of: u32) -> &FileEntry {
+        file(&self.old.catalog, of)
+    }
+
+    /// The old file at a path, or the one that a hard link there led to.
+    pub(super) fn old_at(&self, path: &[u8]) -> Option<u32> {
+        let entries = &self.old.catalog.entries;
+        let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
+        match entries[at].kind {
+            EntryKind::File(_) => Some(at as u32),
+            EntryKind::HardLink(of) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Tells whether an entry has the time of an old one.
+    fn has_its_time(&self, nth: usize, of: u32) -> bool {
+        let (now, then) = (self.tree.stats[nth], self.old.stats.entries[of as usize]);
+        (now.seconds, now.nanos) == (then.seconds, then.nanos)
+    }
+
+    fn looks(&self, nth: usize) -> Looks {
+        let stat = self.tree.stats[nth];
+        (self.size(nth), stat.seconds, stat.nanos)
+    }
+
+    fn old_looks(&self, of: usize) -> Looks {
+        let stat = self.old.stats.entries[of];
+        (self.old_file(of as u32).size, stat.seconds, stat.nanos)
+    }
+
+    /// Old files with bytes that were not found yet.
+    fn not_found<'b>(&'b self, taken: &'b [bool]) -> impl Iterator<Item = (usize, &'b FileEntry)> {
+        self.old.catalog.files().filter(|(of, file)| !taken[*of] && file.size > 0)
+    }
+
+    fn size(&self, nth: usize) -> u64 {
+        match &self.tree.entries[nth].kind {
+            EntryKind::File(file) => file.size,
+            _ => 0,
+        }
+    }
+
+    /// Takes new empty files for old empty ones that are gone, as far as there are any: all are alike.
+    fn find_empty(&self, fates: &mut [Fate], taken: &mut [bool]) {
+        let is_gone = |of: &usize| {
+            let path = &self.old.catalog.entries[*of].path;
+            self.tree.entries.binary_search_by(|entry| entry.path.cmp(path)).is_err()
+        };
+        let empty = self.old.catalog.files().filter(|(_, file)| file.size == 0).map(|(of, _)| of);
+        let left: Vec<usize> = empty.filter(|of| !taken[*of] && is_gone(of)).collect();
+        let mut left = left.into_iter();
+        for (nth, fate) in fates.iter_mut().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+            if self.size(nth) == 0 && self.old_at(&self.tree.entries[nth].path).is_none() {
+                let Some(of) = left.next() else { return };
+                taken[of] = true;
+                *fate = Fate::Same(of as u32);
+            }
+        }
+    }
+
+    /// Takes a large new file for the only old one with its size and its time to the nanosecond, if it is the only such
+    /// new file. The file was moved if blocks from all of it have their digests.
+    fn find_by_time(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
+        /// Smaller files are read whole.
+        const LARGE: u64 = 1 << 20;
+        /// Old files and new ones with the same size and time.
+        type Alike = (Vec<u32>, Vec<usize>);
+        let mut alike: HashMap<Looks, Alike> = HashMap::new();
+        // All old files count, since an unmoved one may be the source of a copy.
+        for (of, _) in self.old.catalog.files().filter(|(_, file)| file.size > LARGE) {
+            alike.entry(self.old_looks(of)).or_default().0.push(of as u32);
+        }
+        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| !matches!(fate, Fate::NoFile)) {
+            if let Some((_, by)) = alike.get_mut(&self.looks(nth)) {
+                by.push(nth);
+            }
+        }
+        // Many files may share a time of whole seconds.
+        alike.retain(|(_, _, nanos), _| *nanos != 0);
+        let only = |(of, by): &Alike| match (&of[..], &by[..]) {
+            ([of], [nth]) if !taken[*of as usize] && matches!(fates[*nth], Fate::New) => Some((*of, *nth)),
+            _ => None,
+        };
+        let claims: Vec<(u32, usize)> = alike.values().filter_map(only).collect();
+        let found = self.on_all(&claims, |(of, nth)| {
+            let file = self.open(*nth)?;
+            self.has_blocks_of(&file, self.old_file(*of))
+        });
+        for ((of, nth), found) in claims.into_iter().zip(found) {
+            if found.map_err(|e| self.failure(nth, e))? {
+                taken[of as usize] = true;
+                fates[nth] = Fate::Same(of);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads files that have the path of an old file, or the size of one that was not found.
+    fn find_by_content(&self, fates: &mut [Fate], taken: &mut [bool]) -> Result<()> {
+        let sizes: HashSet<u64> = self.not_found(taken).map(|(_, file)| file.size).collect();
+        let mut jobs: Vec<(usize, Option<u32>)> = Vec::new();
+        for (nth, _) in fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New)) {
+            let at = self.old_at(&self.tree.entries[nth].path).filter(|of| !taken[*of as usize]);
+            if self.size(nth) > 0 && (at.is_some() || sizes.contains(&self.size(nth))) {
+                jobs.push((nth, at));
+            }
+        }
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let total = jobs.iter().map(|(nth, _)| self.size(*nth)).sum();
+        let meter = self.context.meter("compare", Some(total));
+        let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, meter.as_ref()));
+        meter.finish();
+        let mut read = Vec::new();
+        for ((nth, at), found) in jobs.into_iter().zip(found) {
+            read.push((nth, at, found.map_err(|e| self.failure(nth, e))?));
+        }
+        // Digests decide, first for files with their old paths.
+        let mut left = Vec::new();
+        for (nth, at, read) in read {
+            match at.filter(|of| self.old_file(*of).blake3 == read.digest && !taken[*of as usize]) {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates[nth] = Fate::Same(of);
+                }
+                None => left.push((nth, at, read)),
+            }
+        }
+        // Files with equal bytes are matched in the order of their paths.
+        let mut by_digest: HashMap<Digest, VecDeque<u32>> = HashMap::new();
+        for (of, file) in self.not_found(taken) {
+            by_digest.entry(file.blake3).or_default().push_back(of as u32);
+        }
+        let mut changed = Vec::new();
+        for (nth, at, read) in left {
+            match by_digest.get_mut(&read.digest).and_then(VecDeque::pop_front) {
+                Some(of) => {
+                    taken[of as usize] = true;
+                    fates[nth] = Fate::Same(of);
+                }
+                None => changed.push((nth, at, read)),
+            }
+        }
+        for (nth, at, read) in changed {
+            if let Some(of) = at.filter(|of| !taken[*of as usize]) {
+                taken[of as usize] = true;
+                fates[nth] = Fate::Changed(of, Box::new(read));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether blocks from all of a file are those of an old one.
+    fn has_blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<bool> {
+        Ok(self.blocks_of(file, of)? == SAMPLES)
+    }
+
+    /// A file in another place with an old file's size and time, but other bytes, and that old file. It may have been
+    /// moved and then have rotted, and would pass for an edit.
+    pub(super) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
+        /// The most old files that a file with a time of whole seconds is compared with.
+        const MOST: usize = 256;
+        let mut is_same = vec![false; self.old.catalog.entries.len()];
+        for fate in fates {
+            if let Fate::Same(of) = fate {
+                is_same[*of as usize] = true;
+            }
+        }
+        let mut alike: HashMap<Looks, Vec<u32>> = HashMap::new();
+        let mut named: HashMap<(Looks, &[u8]), u32> = HashMap::new();
+        for (of, _) in self.not_found(&is_same) {
+            let looks = self.old_looks(of);
+            alike.entry(looks).or_default().push(of as u32);
+            named.insert((looks, name_of(&self.old.catalog.entries[of].path)), of as u32);
+        }
+        let others = |(_, fate): &(usize, &Fate)| matches!(fate, Fate::New | Fate::Changed(..));
+        fates.iter().enumerate().filter(others).find_map(|(nth, _)| {
+            let looks = self.looks(nth);
+            let alike = alike.get(&looks)?;
+            // Many files may share a time of whole seconds.
+            let of = if looks.2 != 0 {
+                alike.first()
+            } else {
+                let name = name_of(&self.tree.entries[nth].path);
+                let shares = |of: &&u32| self.shares_blocks(nth, **of);
+                named.get(&(looks, name)).or_else(|| alike.iter().take(MOST).find(shares))
+            };
+            of.map(|of| (nth, *of))
+        })
+    }
+
+    /// Tells whether any sampled block of an entry is that of an old file; false if the entry cannot be read.
+    fn shares_blocks(&self, nth: usize, of: u32) -> bool {
+        let of = self.old_file(of);
+        let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;
+        is_large && self.open(nth).and_then(|file| self.blocks_of(&file, of)).is_ok_and(|same| same > 0)
+    }
+
+    /// The number of sampled blocks of a file that are those of an old one, which has as many bytes.
+    fn blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<u64> {
+        let mut same = 0;
+        let block = u64::from(self.old.catalog.block);
+        let last = FileEntry::whole_blocks(of.size, block).saturating_sub(1);
+        let blocks_of = Blocks::of(of);
+        let mut bytes = vec![0; block as usize];
+        for sample in 0..SAMPLES {
+            let nth = sample * last / (SAMPLES - 1);
+            ReadAt::read_exact_at(file, nth * block, &mut bytes)?;
+            let mut value = [[0; 32]];
+            blocks::values(&bytes, block as usize, nth * block, &mut value);
+            let position = blocks_of.position(nth);
+            let is_same = position.map(|position| self.old.digest_of(position)) == Some(shortened(&value[0]));
+            same += u64::from(is_same);
+        }
+        Ok(same)
+    }
+
+    /// Reads a file, and compares it block by block with an old one.
+    fn read(&self, nth: usize, at: Option<u32>, meter: &dyn Meter) -> io::Result<Read> {
+        let block = u64::from(self.old.catalog.block);
+        let file = self.open(nth)?;
+        let old = at.map(|of| self.old_file(of));
+        let mut expected = old.map(|old| self.old.digests_of_file(old, 0)).into_iter().flatten();
+        let mut kept: Vec<Range<u64>> = Vec::new();
+        let mut others = PlainHasher::new(HashKind::Blake3);
+        let Hashed { digest, tail } = hash_file(&file, self.size(nth), block, |first, values| {
+            for (nth, value) in (first..).zip(values) {
+                let value = shortened(value);
+                if expected.next() != Some(value) {
+                    others.update(&value);
+                    continue;
+                }
+                match kept.last_mut() {
+                    Some(last) if last.end == nth => last.end += 1,
+                    _ => kept.push(nth..nth + 1),
+                }
+            }
+            meter.add(values.len() as u64 * block);
+        })?;
+        meter.add(self.size(nth) % block);
+        Ok(Read { digest, kept, check: others.finish(), tail })
+    }
+
+    /// Hashes files that should be unchanged. Returns the tail of each unchanged file, and `None` for the others.
+    pub(super) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
+        let block = u64::from(self.old.catalog.block);
+        let found = self.on_all(entries, |(nth, of)| {
+            let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _| ())?;
+            Ok((hashed.digest == self.old_file(*of).blake3).then_some(hashed.tail))
+        });
+        let found = entries.iter().zip(found);
+        found.map(|((nth, _), found)| found.map_err(|e| self.failure(*nth, e))).collect()
+    }
+
+    fn open(&self, nth: usize) -> io::Result<File> {
+        let path = &self.tree.entries[nth].path;
+        let file = self.base.read(path)?;
+        admit(&self.tree.seen, nth as u32, &file, || self.base.place(path))?;
+        Ok(file)
+    }
+
+    fn failure(&self, nth: usize, cause: io::Error) -> fec_base::error::Error {
+        failure(self.base, &self.tree.entries[nth].path, cause)
+    }
+
+    /// Does a job for each item, on all threads.
+    fn on_all<J: Sync, T: Send>(
+        &self,
+        jobs: &[J],
+        job: impl Fn(&J) -> io::Result<T> + Sync,
+    ) -> Vec<io::Result<T>> {
+        let done: Mutex<Vec<(usize, io::Result<T>)>> = Mutex::default();
+        Threads(self.context.settings.threads).run(jobs.len(), &|nth| {
+            let result = job(&jobs[nth]);
+            lock(&done).push((nth, result));
+        });
+        let mut done = into_value(done);
+        done.sort_unstable_by_key(|(nth, _)| *nth);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// The last part of a path.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+/// The file of an entry.
+///
+/// # Panics
+/// If the entry is no file.
+pub(super) fn file(catalog: &Catalog, nth: u32) -> &FileEntry {
+    match &catalog.entries[nth as usize].kind {
+        EntryKind::File(file) => file,
+        _ => unreachable!("only files are compared"),
+    }
+}

@@ -1,0 +1,331 @@
+//! The assignment of bytes to shards after an update: unchanged bytes keep their positions, and the others get new ones
+//! behind all old ones.
+
+use super::super::bits::Bits;
+use super::super::hashing::plain_digests;
+use super::super::metadata::{LOST, NOTHING, Sidecar};
+use super::super::plan::Bins;
+use super::super::positions::{Any, Blocks, PositionReader, Positions};
+use super::compare::{Fate, file};
+use fec_base::io::base::Base;
+use fec_core::digest::Digest;
+use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, has_anchor};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// The tails that have to be coded anew, and those that need not be.
+#[derive(Debug, Default)]
+pub(super) struct Tails {
+    /// Entries of changed files whose tails are unchanged.
+    pub(super) kept: HashSet<usize>,
+    /// Unchanged files whose tails share a position with lost bytes, or lie in one that is given up: the entries, and
+    /// the old files.
+    pub(super) displaced: Vec<(usize, u32)>,
+}
+
+impl Tails {
+    /// Finds the packed positions that have lost bytes, or are given up.
+    pub(super) fn of(
+        old: &Sidecar,
+        base: &Base,
+        fates: &[Fate],
+        entries: &[Entry],
+        weak: &[Range<u64>],
+    ) -> Tails {
+        let catalog = &old.catalog;
+        let block = u64::from(catalog.block);
+        let positions = Positions::of(catalog);
+        let mut reader = PositionReader::new(base, catalog, &positions, &Any);
+        let mut bytes = vec![0; block as usize];
+        // Many tails may share a position.
+        let mut looked: HashMap<u64, bool> = HashMap::new();
+        let mut is_intact = |position: u64| {
+            *looked.entry(position).or_insert_with(|| {
+                let read = reader.fill(position, &mut bytes, |_, e| Err(e));
+                read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
+            })
+        };
+        let mut tails = Tails::default();
+        let mut lives = HashSet::new();
+        for (nth, fate) in fates.iter().enumerate() {
+            match fate {
+                Fate::Same(of) => {
+                    lives.insert(*of);
+                }
+                Fate::Changed(of, _) => {
+                    let old = file(catalog, *of);
+                    // The tail is read at the old path, where another name of the file may not be.
+                    let stands_there = entries[nth].path == catalog.entries[*of as usize].path;
+                    let has_size =
+                        matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
+                    let is_there = stands_there && has_size && old.tail_len(block) > 0;
+                    if is_there && is_intact(old.tail / block) {
+                        tails.kept.insert(nth);
+                        lives.insert(*of);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let gone = catalog.files().filter(|(nth, _)| !lives.contains(&(*nth as u32)));
+        let broken: HashSet<u64> =
+            gone.filter(|(_, file)| file.tail_len(block) > 0).map(|(_, file)| file.tail / block).collect();
+        for (nth, fate) in fates.iter().enumerate() {
+            let is_displaced = |of: u32| {
+                let file = file(catalog, of);
+                let position = file.tail / block;
+                file.tail_len(block) > 0 && (broken.contains(&position) || is_in(weak, position))
+            };
+            match fate {
+                Fate::Same(of) if is_displaced(*of) => tails.displaced.push((nth, *of)),
+                Fate::Changed(of, _) if is_displaced(*of) => {
+                    tails.kept.remove(&nth);
+                }
+                _ => {}
+            }
+        }
+        tails
+    }
+}
+
+/// Hashes that coding must find again, to prove that it reads the same bytes as the comparison.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    /// The hash over the digests of the new blocks, if some blocks of the file are old.
+    pub(super) check: Option<Digest>,
+    /// Old blocks that get new positions, by number, with their digests.
+    pub(super) displaced: HashMap<u64, ShortDigest>,
+    /// The hash of the tail.
+    pub(super) tail: Option<Digest>,
+}
+
+/// Entries with all their positions.
+pub(super) struct Placed {
+    pub(super) entries: Vec<Entry>,
+    /// The number of new positions.
+    pub(super) positions: u64,
+    /// The expected hashes, by entry.
+    pub(super) expected: HashMap<usize, Expected>,
+}
+
+/// Tells whether a position lies in one of these ranges, which ascend.
+fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
+    touches(ranges, &Run { start: position, count: 1 })
+}
+
+/// Tells whether any position of a run lies in one of these ranges, which ascend.
+fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
+    let at = ranges.partition_point(|range| range.end <= run.start);
+    ranges.get(at).is_some_and(|range| range.start < run.start + run.count)
+}
+
+/// Assigns positions to all bytes of files. `displaced` has the tails of unchanged files that need new positions, by
+/// entry. No byte stays in the positions `weak`.
+pub(super) fn place(
+    sidecar: &Sidecar,
+    mut entries: Vec<Entry>,
+    fates: &[Fate],
+    tails: &Tails,
+    displaced: &HashMap<usize, Option<Digest>>,
+    weak: &[Range<u64>],
+) -> Placed {
+    let old = &sidecar.catalog;
+    let block = u64::from(old.block);
+    let first = old.positions();
+    let mut next = first;
+    let mut expected: HashMap<usize, Expected> = HashMap::new();
+    for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
+        let EntryKind::File(new) = &mut entry.kind else { continue };
+        let whole = FileEntry::whole_blocks(new.size, block);
+        match fate {
+            Fate::NoFile => {}
+            Fate::Same(of) => {
+                let was = file(old, *of);
+                *new = FileEntry { is_executable: new.is_executable, ..was.clone() };
+                let mut expect =
+                    Expected { tail: displaced.get(&nth).copied().flatten(), ..Expected::default() };
+                if was.runs.iter().any(|run| touches(weak, run)) {
+                    let all = std::iter::once(0..whole);
+                    new.runs = runs(was, all, whole, &mut next, weak, |nth, position| {
+                        expect.displaced.insert(nth, sidecar.digest_of(position));
+                    });
+                }
+                if displaced.contains_key(&nth) || !expect.displaced.is_empty() {
+                    expected.insert(nth, expect);
+                }
+            }
+            Fate::Changed(of, read) => {
+                let was = file(old, *of);
+                new.blake3 = read.digest;
+                let mut expect = Expected::default();
+                new.runs = runs(was, read.kept.iter().cloned(), whole, &mut next, weak, |nth, position| {
+                    expect.displaced.insert(nth, sidecar.digest_of(position));
+                });
+                if tails.kept.contains(&nth) {
+                    new.tail = was.tail;
+                }
+                let tail = read.tail.filter(|_| !tails.kept.contains(&nth));
+                expected.insert(nth, Expected { check: Some(read.check), tail, ..expect });
+            }
+            Fate::New if whole > 0 => {
+                new.runs = vec![Run { start: next, count: whole }];
+                next += whole;
+            }
+            Fate::New => {}
+        }
+    }
+    let mut bins = Bins { block, first: next, filled: Vec::new() };
+    for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
+        let EntryKind::File(file) = &mut entry.kind else { continue };
+        let is_new = match fate {
+            Fate::NoFile => false,
+            Fate::Same(_) => displaced.contains_key(&nth),
+            Fate::Changed(..) => !tails.kept.contains(&nth),
+            Fate::New => true,
+        };
+        let len = file.tail_len(block);
+        if is_new && len > 0 {
+            file.tail = bins.take(len);
+        }
+    }
+    Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
+}
+
+/// The runs of a file of `whole` whole blocks. Blocks in `kept` stay in their positions, except in `weak` ones:
+/// `displace` gets the numbers and positions of those.
+fn runs(
+    was: &FileEntry,
+    kept: impl Iterator<Item = Range<u64>>,
+    whole: u64,
+    next: &mut u64,
+    weak: &[Range<u64>],
+    mut displace: impl FnMut(u64, u64),
+) -> Vec<Run> {
+    let blocks = Blocks::of(was);
+    let mut runs: Vec<Run> = Vec::new();
+    let mut push = |start: u64, count: u64| match runs.last_mut() {
+        Some(last) if last.start + last.count == start => last.count += count,
+        _ => runs.push(Run { start, count }),
+    };
+    let mut at = 0;
+    for range in kept.chain(std::iter::once(whole..whole)) {
+        if at < range.start {
+            push(*next, range.start - at);
+            *next += range.start - at;
+        }
+        for (first, old) in blocks.positions(range.clone()) {
+            if !touches(weak, &old) {
+                push(old.start, old.count);
+                continue;
+            }
+            for (nth, position) in (first..).zip(old.start..old.start + old.count) {
+                if is_in(weak, position) {
+                    displace(nth, position);
+                    push(*next, 1);
+                    *next += 1;
+                } else {
+                    push(position, 1);
+                }
+            }
+        }
+        at = range.end;
+    }
+    runs
+}
+
+/// The living bytes in the old groups.
+pub(super) struct Lives {
+    covered: Bits,
+    /// Positions that hold any bytes, the new ones too.
+    pub(super) all: u64,
+    /// Living positions in weak groups.
+    pub(super) in_weak: u64,
+    /// Sets with living bytes that would have more than a quarter of their recovery shards used up by lost ones.
+    pub(super) weak_sets: u64,
+    /// The positions of the groups of these sets.
+    pub(super) weak: Vec<Range<u64>>,
+}
+
+impl Lives {
+    pub(super) fn of(old: &Sidecar, placed: &Placed) -> Lives {
+        let total = old.catalog.positions() + placed.positions;
+        let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
+        let mut lives = Lives { all: covered.count(), covered, in_weak: 0, weak_sets: 0, weak: Vec::new() };
+        let mut first = 0;
+        for (nth, group) in old.catalog.groups.iter().enumerate() {
+            let mut sets = vec![(0u64, 0u64); group.sets as usize];
+            for index in 0..group.positions() {
+                let set = &mut sets[(index % u64::from(group.sets)) as usize];
+                match lives.covered.get(first + index) {
+                    true => set.1 += 1,
+                    false => set.0 += u64::from(old.position_digest(nth, index) != NOTHING),
+                }
+            }
+            let m = group.code.m() as u64;
+            let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
+            if weak > 0 {
+                lives.weak_sets += weak;
+                lives.in_weak += sets.iter().map(|(_, left)| left).sum::<u64>();
+                lives.weak.push(first..first + group.positions());
+            }
+            first += group.positions();
+        }
+        lives
+    }
+
+    /// Marks the dead old positions as lost, in the digests of all old shards.
+    pub(super) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
+        let (mut first, mut first_digest) = (0, 0);
+        for group in &old.catalog.groups {
+            for index in 0..group.positions() {
+                let digest = &mut digests[(first_digest + index) as usize];
+                if !self.covered.get(first + index) && *digest != NOTHING {
+                    *digest = LOST;
+                }
+            }
+            first += group.positions();
+            first_digest += group.positions() + group.recovery();
+        }
+    }
+}
+
+/// The anchors of all files. Those of old blocks come from the old sidecar, those of new blocks from `coded`, by
+/// position.
+pub(super) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
+    let block = u64::from(catalog.block);
+    let old_anchors: Vec<u64> = old.anchors().collect();
+    let mut first_of: HashMap<u32, u64> = HashMap::new();
+    let mut next = 0;
+    for (nth, file) in old.catalog.files() {
+        first_of.insert(nth as u32, next);
+        next += file.anchors(block);
+    }
+    let old_positions = old.catalog.positions();
+    // Blocks from one anchor to the next.
+    let step = (ANCHOR_EVERY / block).max(1);
+    let mut anchors = Vec::new();
+    for (nth, file) in catalog.files() {
+        let was = match &fates[nth] {
+            Fate::Same(of) | Fate::Changed(of, _) => first_of[of],
+            _ => 0,
+        };
+        let mut before = 0u64;
+        for run in &file.runs {
+            let mut number = before.next_multiple_of(step);
+            while number < before + run.count {
+                debug_assert!(has_anchor(number * block));
+                let position = run.start + (number - before);
+                anchors.push(if position < old_positions {
+                    old_anchors[(was + number / step) as usize]
+                } else {
+                    let at = coded.binary_search_by_key(&position, |(position, _)| *position);
+                    coded[at.expect("each new block that should have an anchor got one")].1
+                });
+                number += step;
+            }
+            before += run.count;
+        }
+    }
+    anchors
+}

@@ -1,0 +1,324 @@
+//! The guards of `protect`, `update` and `repair` by calls: files that change while they are read, space that is not
+//! there, times to the nanosecond, permissions, and the length at which a sidecar is made anew.
+
+use crate::bytes;
+use fec_base::context::{Meter, Progress};
+use fec_base::io::base::Base;
+use fec_base::io::output::{ANYBODY, Policy};
+use fec_sidecar::examine::{Scope, State, examine};
+use fec_sidecar::protect::{Protect, Redundancy, protect};
+use fec_sidecar::repair::{Mend, Mended, repair};
+use fec_sidecar::update::{Anew, Updated, update};
+use fec_sidecar::{Sidecar, SidecarError};
+use fecfile::{Context, Error, ErrorKind};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A folder `d`, and the place of its sidecar.
+struct Place {
+    home: tempfile::TempDir,
+    paths: [PathBuf; 1],
+    output: PathBuf,
+}
+
+impl Place {
+    /// With a file for each name, of this length.
+    fn new(names: &[&str], len: usize) -> Place {
+        let home = tempfile::tempdir().expect("a folder");
+        let (folder, output) = (home.path().join("d"), home.path().join("d.fecp"));
+        fs::create_dir(&folder).expect("a folder");
+        for (name, seed) in names.iter().zip(1..) {
+            fs::write(folder.join(name), bytes(seed, len)).expect("a file");
+        }
+        Place { home, paths: [folder], output }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.paths[0].join(name)
+    }
+
+    fn job(&self, redundancy: Option<Redundancy>) -> Protect<'_> {
+        Protect {
+            paths: &self.paths,
+            output: &self.output,
+            base: None,
+            redundancy,
+            exclude: &[],
+            one_file_system: false,
+            sha256: false,
+            policy: Policy { force: false, sync: false, permissions: ANYBODY },
+            sealing: None,
+            keys: None,
+        }
+    }
+
+    fn protect(&self) {
+        let _ = protect(&self.job(Redundancy::new(2_500)), &Context::default()).expect("it is protected");
+    }
+
+    fn update(&self) -> Updated {
+        update(&self.job(None), (None, None), &Context::default()).expect("it is updated")
+    }
+
+    fn states(&self) -> Vec<State> {
+        let sidecar = Sidecar::open(&self.output, None, &Context::default().settings).expect("it opens");
+        let base = Base::open(self.home.path()).expect("a base");
+        let found = examine(&sidecar, &base, Scope::All, &Context::default()).expect("it is examined");
+        found.entries.iter().map(|entry| entry.state).collect()
+    }
+
+    fn repair(&self, how: &Mend<'_>) -> Result<Mended, Error> {
+        let sidecar = Sidecar::open(&self.output, None, &Context::default().settings)?;
+        repair(&sidecar, &Base::open(self.home.path()).expect("a base"), how, &Context::default())
+    }
+
+    /// The names beside the folder: nothing but the sidecar may stand there.
+    fn beside(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.home.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
+        let mut names: Vec<String> = names.filter(|name| name != "d").collect();
+        names.sort();
+        names
+    }
+}
+
+/// Writes to a file and gives it this time back, as a rotting disk or a careful writer does.
+fn write_with_time(path: &Path, at: u64, new: &[u8], time: SystemTime) {
+    let file = File::options().write(true).open(path).expect("a file");
+    file.write_all_at(new, at).expect("it is written");
+    file.set_modified(time).expect("a time");
+}
+
+fn modified(path: &Path) -> SystemTime {
+    fs::metadata(path).and_then(|meta| meta.modified()).expect("a time")
+}
+
+/// Calls `act` when an action of this name has done all of its bytes.
+struct AtTheEnd<'a> {
+    action: &'static str,
+    act: &'a (dyn Fn() + Sync),
+}
+
+struct Count<'a> {
+    left: AtomicU64,
+    act: Option<&'a (dyn Fn() + Sync)>,
+}
+
+impl Progress for AtTheEnd<'_> {
+    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_> {
+        let act = (action == self.action).then_some(self.act);
+        Box::new(Count { left: AtomicU64::new(total.unwrap_or(0)), act })
+    }
+}
+
+impl Meter for Count<'_> {
+    fn add(&self, bytes: u64) {
+        let left = self.left.fetch_sub(bytes, Ordering::Relaxed) - bytes;
+        if let Some(act) = self.act.filter(|_| left == 0) {
+            act();
+        }
+    }
+}
+
+/// Runs `work` while `act` happens at the end of its action, and expects that the change is noticed.
+fn changed_meanwhile(
+    action: &'static str,
+    act: &(dyn Fn() + Sync),
+    work: impl FnOnce(&Context<'_>) -> Result<(), Error>,
+) {
+    let progress = AtTheEnd { action, act };
+    let error = work(&Context { progress: &progress, ..Context::default() }).expect_err("a file changed");
+    assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+}
+
+/// Whatever is done to a file that was read already: nothing is written.
+#[test]
+fn a_file_that_changes_after_it_was_read_is_not_protected() {
+    type Act = fn(&Path);
+    let acts: [Act; 4] = [
+        |path| fs::write(path, b"shorter").expect("it is written"),
+        |path| write_with_time(path, 17, b"new", modified(path)),
+        |path| {
+            let other = path.with_extension("other");
+            fs::write(&other, bytes(1, 30_000)).expect("it is written");
+            File::options()
+                .write(true)
+                .open(&other)
+                .and_then(|file| file.set_modified(modified(path)))
+                .expect("a time");
+            fs::rename(&other, path).expect("it is renamed");
+        },
+        |path| {
+            let file = File::options().append(true).open(path).expect("a file");
+            file.write_all_at(b"x", 30_000).expect("it grows");
+        },
+    ];
+    for act in acts {
+        let place = Place::new(&["a", "b"], 30_000);
+        changed_meanwhile("protect", &|| act(&place.path("a")), |context| {
+            protect(&place.job(None), context).map(drop)
+        });
+        assert_eq!(place.beside(), [""; 0]);
+        // An update reads the new file alone; the other one may not change either.
+        place.protect();
+        let sidecar = fs::read(&place.output).expect("the sidecar");
+        fs::write(place.path("c"), bytes(3, 10_000)).expect("a file");
+        changed_meanwhile("update", &|| act(&place.path("b")), |context| {
+            update(&place.job(None), (None, None), context).map(drop)
+        });
+        assert_eq!(place.beside(), ["d.fecp"]);
+        // Bytes that the update had written behind the end do not count: the sidecar says what it said.
+        assert!(fs::read(&place.output).expect("the sidecar").starts_with(&sidecar));
+        assert!(!place.states().contains(&State::Intact));
+    }
+}
+
+/// A sidecar of a terabyte does not begin.
+#[test]
+fn there_is_room_before_anything_is_read() {
+    let place = Place::new(&[], 0);
+    let file = File::create(place.path("sparse")).expect("a file");
+    // A tenth of it is more than any disk of tests has left.
+    if file.set_len(15 << 40).is_err() {
+        println!("skipped: this file system has no files of 15 TiB");
+        return;
+    }
+    let error = protect(&place.job(None), &Context::default()).expect_err("it does not fit");
+    assert!(matches!(error.kind, ErrorKind::NoRoom { .. }), "{error}");
+    assert_eq!(place.beside(), [""; 0]);
+}
+
+/// Times count to the nanosecond: a file with another one is read again.
+#[test]
+fn times_are_compared_to_the_nanosecond() {
+    let place = Place::new(&["a", "b"], 20_000);
+    let time = UNIX_EPOCH + Duration::new(1_600_000_000, 123_456_789);
+    for name in ["a", "b"] {
+        write_with_time(&place.path(name), 0, b"", time);
+    }
+    place.protect();
+    write_with_time(&place.path("a"), 5_000, b"other", time + Duration::from_nanos(1));
+    write_with_time(&place.path("b"), 0, b"", time + Duration::from_nanos(1));
+    assert_eq!(place.states(), [State::Edited]);
+    let updated = place.update();
+    assert_eq!((updated.changed, updated.unchanged), (1, 1));
+    assert!(place.states().is_empty());
+    let sidecar = Sidecar::open(&place.output, None, &Context::default().settings).expect("it opens");
+    let nanos: Vec<_> = sidecar.stats().entries.iter().map(|stat| stat.nanos).collect();
+    assert!(nanos.ends_with(&[123_456_790, 123_456_790]), "{nanos:?}");
+}
+
+/// A file and a folder that nobody may write to come back as they were, time and permissions too.
+#[test]
+fn what_nobody_may_write_to_comes_back_as_it_was() {
+    let place = Place::new(&["a", "b"], 20_000);
+    let inner = place.path("inner");
+    fs::create_dir(&inner).expect("a folder");
+    let time = UNIX_EPOCH + Duration::new(1_500_000_000, 5);
+    for (name, mode) in [("inner/run", 0o555), ("inner/kept", 0o444)] {
+        fs::write(place.path(name), bytes(9, 3_000)).expect("a file");
+        fs::set_permissions(place.path(name), Permissions::from_mode(mode)).expect("its mode");
+        File::open(place.path(name)).and_then(|file| file.set_modified(time)).expect("a time");
+    }
+    File::open(&inner).and_then(|file| file.set_modified(time)).expect("a time");
+    fs::set_permissions(&inner, Permissions::from_mode(0o555)).expect("its mode");
+    place.protect();
+    fs::set_permissions(&inner, Permissions::from_mode(0o755)).expect("its mode");
+    fs::remove_dir_all(&inner).expect("it is removed");
+    let mended = place.repair(&Mend::default()).expect("it is mended");
+    assert!(mended.failed.is_empty() && mended.left.is_empty());
+    for (name, mode) in [("inner", 0o555), ("inner/run", 0o555), ("inner/kept", 0o444)] {
+        let meta = fs::metadata(place.path(name)).expect("it is back");
+        assert_eq!((meta.mode() & 0o7777, meta.modified().ok()), (mode, Some(time)), "{name}");
+    }
+    assert!(place.states().is_empty());
+}
+
+/// A folder that cannot be made anew keeps nothing of a failed repair.
+#[test]
+fn a_folder_that_lost_too_much_is_not_dressed() {
+    let place = Place::new(&["a", "b"], 60_000);
+    let folder = place.paths[0].clone();
+    place.protect();
+    let (time, mode) = (UNIX_EPOCH + Duration::from_secs(1_400_000_000), 0o711);
+    for name in ["a", "b"] {
+        fs::remove_file(place.path(name)).expect("it is removed");
+    }
+    File::open(&folder).and_then(|file| file.set_modified(time)).expect("a time");
+    fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("its mode");
+    let error = place.repair(&Mend::default()).expect_err("too much is lost");
+    assert!(matches!(error.cause(), Some(SidecarError::BeyondRepair(_))), "{error}");
+    let meta = fs::metadata(&folder).expect("the folder");
+    assert_eq!((meta.mode() & 0o7777, meta.modified().ok()), (mode, Some(time)));
+    assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);
+}
+
+/// Updates append until the sidecar would be more than twice as long as a new one.
+#[test]
+fn a_sidecar_that_grew_too_long_is_made_anew() {
+    let place = Place::new(&["a", "b", "c"], 40_000);
+    place.protect();
+    let new_len = fs::metadata(&place.output).expect("the sidecar").len();
+    let mut anew = None;
+    for round in 0..60u8 {
+        fs::write(place.path("a"), bytes(100 + round, 40_000)).expect("a file");
+        let updated = place.update();
+        let len = fs::metadata(&place.output).expect("the sidecar").len();
+        assert!(
+            updated.written && len <= 2 * new_len + 8192,
+            "round {round}: {len} bytes, and {new_len} of a new one"
+        );
+        assert!(place.states().is_empty());
+        if updated.anew.is_some() {
+            assert_eq!(len, new_len);
+            anew = updated.anew;
+            break;
+        }
+    }
+    assert!(matches!(anew, Some(Anew::Long | Anew::Weak(_))), "{anew:?}");
+}
+
+/// Files that lost zeros alone have no damaged block. They get their length back, whatever they are cut to.
+#[test]
+fn zeros_that_were_cut_off_come_back() {
+    let place = Place::new(&["noise"], 30_000);
+    let files = [("zeros", vec![0; 700]), ("sparse", [bytes(5, 3_000), vec![0; 20_000]].concat())];
+    for (name, content) in &files {
+        fs::write(place.path(name), content).expect("a file");
+    }
+    place.protect();
+    for (name, content) in &files {
+        for len in [content.len() as u64 - 1, 300, 0] {
+            if *name == "sparse" && len < 3_000 {
+                continue;
+            }
+            File::options()
+                .write(true)
+                .open(place.path(name))
+                .and_then(|file| file.set_len(len))
+                .expect("it is cut");
+            let mended = place.repair(&Mend { revert: true, ..Mend::default() }).expect("it is mended");
+            assert!(mended.failed.is_empty() && mended.left.is_empty(), "{name} of {len} bytes");
+            assert!(&fs::read(place.path(name)).expect("a file") == content, "{name} of {len} bytes");
+            assert!(place.states().is_empty(), "{name} of {len} bytes");
+        }
+    }
+}
+
+/// A folder that a repair makes shows the names in it to nobody who may not read the sidecar.
+#[test]
+fn a_new_folder_is_as_private_as_the_sidecar() {
+    let place = Place::new(&["a"], 9_000);
+    fs::set_permissions(place.path("a"), Permissions::from_mode(0o600)).expect("its mode");
+    place.protect();
+    for (mode, expected) in [(0o600, 0o700), (0o640, 0o750)] {
+        fs::set_permissions(&place.output, Permissions::from_mode(mode)).expect("its mode");
+        let out = place.home.path().join(format!("out{mode}"));
+        let mended = place.repair(&Mend { out: Some(&out), ..Mend::default() }).expect("it is written");
+        assert!(mended.failed.is_empty());
+        assert_eq!(fs::metadata(&out).expect("a folder").mode() & 0o777, expected);
+    }
+}

@@ -1,0 +1,216 @@
+//! A folder as an object store: keys are paths below it.
+
+use super::call::Call;
+use super::error::StoreError;
+use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
+use fec_base::error::{Error, ErrorKind};
+use fec_base::io::ReadAt;
+use fec_base::io::folder::open_file;
+use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::temporary::remove_stale;
+use fec_core::executor::lock;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Bytes copied at a time.
+const PIECE: usize = 1 << 20;
+/// Depth to which folders are listed.
+const DEPTH: usize = 8;
+/// Most names read for a list. Beyond that it is faster to ask for single keys.
+const MAX_NAMES: usize = 100_000;
+
+/// A folder of this machine. The first put creates it.
+#[derive(Debug)]
+pub struct FolderStore {
+    name: String,
+    path: PathBuf,
+    /// Objects are on the disk before a put ends.
+    sync: bool,
+    /// The folder of the last put; leftovers of killed runs are removed from it once.
+    tidy: Mutex<PathBuf>,
+}
+
+/// A list of files as it grows.
+struct List<'a> {
+    wanted: Wanted,
+    call: &'a Call<'a>,
+    /// Names read, wanted or not.
+    seen: usize,
+    out: Vec<ObjectInfo>,
+}
+
+impl List<'_> {
+    fn is_too_long(&self) -> bool {
+        self.seen > MAX_NAMES
+    }
+}
+
+impl FolderStore {
+    /// The folder at `path`, which `name` stands for in messages.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, sync: bool) -> FolderStore {
+        FolderStore { name: name.into(), path: path.into(), sync, tidy: Mutex::default() }
+    }
+
+    fn list_below(&self, folder: &Path, key: &str, depth: usize, list: &mut List<'_>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            list.seen += 1;
+            if list.is_too_long() || list.call.cancel.is_cancelled() {
+                return Ok(());
+            }
+            // Names that are not UTF-8 were not put here.
+            let Some(name) = entry.file_name().to_str().map(|name| format!("{key}{name}")) else { continue };
+            let kind = entry.file_type()?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".fec-") {
+                continue; // an unfinished put
+            }
+            if kind.is_dir() && depth > 0 {
+                self.list_below(&entry.path(), &format!("{name}/"), depth - 1, list)?;
+            } else if kind.is_file() && (list.wanted)(&name) {
+                match entry.metadata() {
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    metadata => list.out.push(ObjectInfo { key: name, size: metadata?.len(), etag: None }),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the folders that hold `path`, and removes leftovers of killed runs from the last one. Nothing is made
+    /// above the store's own folder: a file system that is not mounted must be noticed.
+    fn make_folders(&self, path: &Path, permissions: u32) -> io::Result<()> {
+        match fs::create_dir(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+        let Some(folder) = path.parent() else { return Ok(()) };
+        // Readers of the files may also search the folders.
+        let mode = permissions | permissions >> 2 & 0o111 | 0o700;
+        DirBuilder::new().mode(mode).recursive(true).create(folder)?;
+        let mut tidy = lock(&self.tidy);
+        if *tidy != folder {
+            folder.clone_into(&mut tidy);
+            drop(tidy);
+            remove_stale(folder);
+        }
+        Ok(())
+    }
+
+    fn open(&self, key: &str) -> Result<(Arc<dyn ReadAt>, u64), StoreError> {
+        let file = open_file(&self.path.join(key)).map_err(failed)?.ok_or(StoreError::NotFound)?;
+        let len = file.size().map_err(failed)?;
+        Ok((file, len))
+    }
+}
+
+impl ObjectStore for FolderStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn list_wanted(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        call: &Call<'_>,
+    ) -> Result<Vec<ObjectInfo>, StoreError> {
+        let folder = self.path.join(prefix);
+        let mut list = List { wanted, call, seen: 0, out: Vec::new() };
+        match self.list_below(&folder, prefix, DEPTH, &mut list) {
+            // The encoding's folder may be missing, but not the place itself.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                fs::metadata(&self.path).map_err(failed)?;
+                Ok(Vec::new())
+            }
+            Err(e) => Err(failed(e)),
+            Ok(()) if call.cancel.is_cancelled() => Err(StoreError::Cancelled),
+            Ok(()) if list.is_too_long() => Err(StoreError::Unsupported("list so many files")),
+            Ok(()) => Ok(list.out),
+        }
+    }
+
+    fn head(&self, key: &str, _call: &Call<'_>) -> Result<ObjectInfo, StoreError> {
+        let (_, size) = self.open(key)?;
+        Ok(ObjectInfo { key: key.to_owned(), size, etag: None })
+    }
+
+    fn get(
+        &self,
+        key: &str,
+        range: Range<u64>,
+        sink: &mut Sink<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
+        let (file, _) = self.open(key)?;
+        let mut buffer = vec![0; PIECE.min((range.end - range.start) as usize)];
+        let mut at = range.start;
+        while at < range.end {
+            let len = ((range.end - at) as usize).min(buffer.len());
+            call.bytes(len as u64)?;
+            file.read_exact_at(at, &mut buffer[..len]).map_err(failed)?;
+            sink(&buffer[..len]).map_err(|e| StoreError::Sink(e.to_string()))?;
+            at += len as u64;
+            if call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError> {
+        let path = self.path.join(key);
+        self.make_folders(&path, call.permissions).map_err(failed)?;
+        let out = match FileOut::create(
+            &path,
+            Policy { force: false, sync: self.sync, permissions: call.permissions },
+        ) {
+            Err(Error { kind: ErrorKind::Exists, .. }) => return Ok(Put::Existed),
+            other => other.map_err(as_store)?,
+        };
+        let mut buffer = vec![0; PIECE.min(len as usize)];
+        let mut at = 0;
+        while at < len {
+            let piece = ((len - at) as usize).min(buffer.len());
+            call.bytes(piece as u64)?;
+            body.read_exact_at(at, &mut buffer[..piece]).map_err(|e| StoreError::Sink(e.to_string()))?;
+            out.put(at, &buffer[..piece]).map_err(as_store)?;
+            at += piece as u64;
+            if call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
+            }
+        }
+        // Concurrent puts of an object write the same bytes, so the second leaves the first in place.
+        match out.commit(len) {
+            Err(Error { kind: ErrorKind::Exists, .. }) => Ok(Put::Existed),
+            other => other.map(|()| Put::Created).map_err(as_store),
+        }
+    }
+
+    fn delete(&self, key: &str, _call: &Call<'_>) -> Result<(), StoreError> {
+        match fs::remove_file(self.path.join(key)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(e)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn as_store(error: Error) -> StoreError {
+    match error.kind {
+        ErrorKind::Io(error) => failed(error),
+        kind => StoreError::Failed(kind.to_string()),
+    }
+}
+
+fn failed(error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::NotFound => StoreError::NotFound,
+        io::ErrorKind::PermissionDenied => StoreError::Denied(error.to_string()),
+        io::ErrorKind::NotADirectory => StoreError::Failed("it is no folder".into()),
+        io::ErrorKind::Interrupted | io::ErrorKind::TimedOut => StoreError::Unavailable(error.to_string()),
+        _ => StoreError::Failed(error.to_string()),
+    }
+}

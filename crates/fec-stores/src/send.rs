@@ -1,0 +1,596 @@
+//! Sends a payload to stores, segment by segment. Each segment is coded into a temporary folder and sent from there
+//! while the next is coded.
+//!
+//! Shard files begin with proofs that need the root, so no byte of a segment can go out before the segment is coded.
+//! The folder on the disk also lets a transfer be tried again.
+
+use super::call::Cancel;
+use super::error::{StoreError, StoresError};
+use super::keys;
+use super::object::Put;
+use super::placement::{Placement, Survival};
+use super::places::Places;
+use super::put::{is_there, put};
+use super::room::Room;
+use super::target::Target;
+use fec_base::context::{Context, Meter};
+use fec_base::error::{Class, Error, Place, Result};
+use fec_base::io::ReadAt;
+use fec_base::io::folder::Folder;
+use fec_base::io::output::{OWNER_ALONE, Policy, check_room};
+use fec_base::threads::{Threads, no_thread};
+use fec_core::digest::Digest;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
+use fec_core::format::meta::Meta;
+use fec_core::format::seal::SealedKind;
+use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
+use fecfile::payload::{Options, Payload, Source};
+use fecfile::within::{Coded as CodedSource, Label, SpareRooms, write_in};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Payload bytes of a segment by default.
+pub const SEGMENT: u64 = 1 << 30;
+/// Bytes read from a pipe at a time.
+const PIECE: usize = 1 << 20;
+/// Most bytes for the buffers of sets: concurrent uploads need memory too.
+const CODING_MEMORY: u64 = 40 << 20;
+
+/// Options of sending a payload.
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Options of encoding a segment.
+    pub encode: Options,
+    /// Payload bytes of each segment but the last.
+    pub segment_len: u64,
+    /// Folder for the waiting shards of two segments; `None`: the system's folder for temporary files.
+    pub spool: Option<PathBuf>,
+    /// Number of concurrent uploads.
+    pub uploads: usize,
+    /// True if a domain may hold more shards than may be lost.
+    pub crowded: bool,
+    /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
+    /// for those who may read the payload ([`Policy::made_of`]).
+    pub permissions: u32,
+}
+
+/// Most characters of a domain's name in progress output.
+const NAME: usize = 12;
+
+/// The result of sending a payload.
+#[must_use = "shards may be missing"]
+#[derive(Debug)]
+pub struct Sent {
+    /// Root of the manifest.
+    pub root: Digest,
+    /// The manifest.
+    pub manifest: Manifest,
+    /// New objects.
+    pub created: u64,
+    /// Objects that were there already, with the expected size and first bytes.
+    pub kept: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Objects that did not arrive.
+    pub missing: Vec<Missing>,
+    /// The smallest number of shards that arrived of any segment.
+    pub weakest: u32,
+    /// Failures that lose nothing once no object is missing.
+    pub survival: Survival,
+}
+
+/// An object that did not arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Segment and shard; `None`: it is the manifest.
+    pub shard: Option<(u32, u32)>,
+    /// Number of the place.
+    pub place: usize,
+    /// Cause.
+    pub why: StoreError,
+}
+
+impl Sent {
+    /// Class of the missing objects; `None`: no object is missing.
+    pub fn class(&self) -> Option<Class> {
+        (!self.missing.is_empty()).then_some(Class::Mendable)
+    }
+}
+
+/// Shards of each segment that must arrive before the root is given out: enough to restore, and half of those that may
+/// be lost.
+pub fn needed(options: &Options) -> u32 {
+    (options.code.k() + options.code.m().div_ceil(2)) as u32
+}
+
+/// Encodes a payload into shards at `places`, which record `name`.
+///
+/// # Errors
+/// Those of the payload; [`StoresError::Crowded`], [`StoresError::FewLanded`], [`StoresError::NoManifestLanded`].
+/// Missing objects are in the result if enough arrived.
+pub fn send(
+    source: Source<'_>,
+    name: &[u8],
+    places: &Places,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Sent> {
+    let placement = check(places, options)?;
+    places.set_permissions(options.permissions);
+    let sealer = options.encode.sealer(SealedKind::Payload, Some(name), context.settings.threads)?;
+    let meta = match &sealer {
+        Some(sealer) => sealer.meta(),
+        None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,
+    };
+    let mut coded = CodedSource::new(source, sealer.as_ref());
+    let source = coded.source();
+    let name = sealer.is_none().then_some(name);
+    let targets: Vec<_> = places.iter().map(|place| recorded(&place.target)).collect();
+    let most = Manifest::most_segments(&meta, &targets);
+    if let Some(len) = source.size() {
+        check_segments(len.div_ceil(options.segment_len), most)?;
+    }
+    let meter = context.meter("send", source.size());
+    let sending = Sending {
+        places,
+        placement: &placement,
+        options,
+        cancel: places.cancel.child(),
+        created: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
+        sent_bytes: AtomicU64::new(0),
+        missing: Mutex::default(),
+        landed: Mutex::new(vec![0; places.len()]),
+        meter: meter.as_ref(),
+    };
+    let (coded, to_send) = sync_channel(0);
+    let (segments, weakest) = std::thread::scope(|scope| {
+        let sender = std::thread::Builder::new()
+            .spawn_scoped(scope, || sending.segments(to_send))
+            .map_err(no_thread)?;
+        let coding = code(source, (name, most), options, &coded, context);
+        drop(coded);
+        let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // A failure to send stops coding, so its error comes first.
+        let sent = sent?;
+        coding.map(|()| sent)
+    })?;
+    let manifest = Manifest {
+        hash: options.encode.hash,
+        code: options.encode.code,
+        segment_len: options.segment_len,
+        segments,
+        meta,
+        targets,
+    };
+    let root = sending.manifest(&manifest)?;
+    meter.finish();
+    let mut missing = std::mem::take(&mut *lock(&sending.missing));
+    missing.sort_by_key(|missing| (missing.shard, missing.place));
+    Ok(Sent {
+        root,
+        manifest,
+        created: sending.created.into_inner(),
+        kept: sending.kept.into_inner(),
+        sent_bytes: sending.sent_bytes.into_inner(),
+        missing,
+        weakest,
+        survival: placement.survival(),
+    })
+}
+
+/// Refuses unusable places before any work.
+fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
+    let refused = |error: StoresError| Error::new("encode", error);
+    if places.is_empty() {
+        return Err(refused(StoresError::NoPlace));
+    }
+    if places.len() > MAX_TARGETS {
+        return Err(refused(StoresError::ManyPlaces(MAX_TARGETS)));
+    }
+    for place in places.iter() {
+        let cause = match () {
+            () if place.target.is_read_only() => StoresError::ReadOnly,
+            () if !recorded(&place.target).is_plain() => StoresError::Unrecordable,
+            () => continue,
+        };
+        return Err(Error::at("encode to", &place.target, cause));
+    }
+    let targets: Vec<_> = places.iter().map(|place| place.target.clone()).collect();
+    let placement = Placement::new(&targets, options.encode.code);
+    if !options.crowded {
+        placement.check().map_err(|crowded| refused(StoresError::Crowded(crowded)))?;
+    }
+    Ok(placement)
+}
+
+/// The manifest's record of a place.
+fn recorded(target: &Target) -> ManifestTarget {
+    ManifestTarget { url: target.name(), domain: target.domain.clone() }
+}
+
+/// Refuses more segments than the manifest has room for.
+fn check_segments(segments: u64, most: u64) -> Result<()> {
+    let many = StoresError::ManySegments { segments, most };
+    if segments > most { Err(Error::new("encode", many)) } else { Ok(()) }
+}
+
+/// A part of a payload.
+struct Segment<'a> {
+    payload: &'a dyn Payload,
+    start: u64,
+    len: u64,
+}
+
+impl Payload for Segment<'_> {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.payload.read_at(self.start + offset, out)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.payload.check_unchanged()
+    }
+
+    fn place(&self) -> Place {
+        self.payload.place()
+    }
+}
+
+/// A segment of a pipe, in a temporary file.
+struct Spooled {
+    file: File,
+    len: u64,
+    place: Place,
+}
+
+impl Payload for Spooled {
+    fn size(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(offset, out).map_err(|e| Error::io("read", Place::Temporary, e))
+    }
+
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+}
+
+/// A coded segment.
+struct Coded {
+    number: u32,
+    encoding: Encoding,
+    /// The name that its files begin with.
+    files: Vec<u8>,
+    room: Room,
+}
+
+/// Codes segment after segment, at most `most`, until the source ends or the receiver is gone. Segments record `name`;
+/// those of a sealed payload record none.
+fn code(
+    mut source: Source<'_>,
+    (name, most): (Option<&[u8]>, u64),
+    options: &SendOptions,
+    coded: &SyncSender<Coded>,
+    context: &Context<'_>,
+) -> Result<()> {
+    let settings = fec_base::context::Settings {
+        max_memory: context.settings.max_memory.min(CODING_MEMORY),
+        // The files are removed after sending.
+        sync: false,
+        ..context.settings
+    };
+    let context = Context { settings, ..context.silent() };
+    let spare = SpareRooms::default();
+    let mut pipe = Vec::new();
+    for number in 0.. {
+        check_segments(u64::from(number) + 1, most)?;
+        let start = u64::from(number) * options.segment_len;
+        let room = Room::new(options.spool.as_deref())?;
+        let (segment, is_last) = match &mut source {
+            Source::Payload(payload) => {
+                let len = (payload.size() - start).min(options.segment_len);
+                let is_last = start + len == payload.size();
+                let segment = Segment { payload: *payload, start, len };
+                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
+            }
+            Source::Pipe(..) => {
+                let place = source.place();
+                let path = room.payload();
+                let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
+                let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+                // The open file stays readable.
+                let _ = fs::remove_file(&path);
+                let segment = Spooled { file, len, place };
+                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
+            }
+        };
+        // The sender tells its own error.
+        if coded.send(segment).is_err() || is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a segment of a pipe to a file; returns its length, and whether the pipe has ended. A byte read beyond the
+/// segment tells whether it is the last; `ahead` keeps that byte for the next segment.
+fn spool(
+    source: &mut Source<'_>,
+    start: u64,
+    ahead: &mut Vec<u8>,
+    path: &Path,
+    segment_len: u64,
+) -> Result<(u64, bool)> {
+    let fail = |e| Error::io("write", Place::Temporary, e);
+    let mut create = File::options();
+    let mut file = create.write(true).create_new(true).mode(OWNER_ALONE).open(path).map_err(fail)?;
+    let mut piece = vec![0; PIECE];
+    file.write_all(ahead).map_err(fail)?;
+    let mut len = ahead.len() as u64;
+    ahead.clear();
+    while len < segment_len {
+        let most = (segment_len - len).min(PIECE as u64) as usize;
+        let read = source.read(start + len, &mut piece[..most])?;
+        file.write_all(&piece[..read]).map_err(fail)?;
+        len += read as u64;
+        if read < most {
+            return Ok((len, true));
+        }
+    }
+    let read = source.read(start + len, &mut piece[..1])?;
+    ahead.extend_from_slice(&piece[..read]);
+    Ok((len, read == 0))
+}
+
+/// The name that a segment records: the payload's own if it is the only segment, else with a number.
+fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
+    if number == 0 && is_last {
+        return name.to_vec();
+    }
+    let suffix = format!(".{number:05}.segment");
+    let most = fec_core::format::meta::MAX_NAME - suffix.len();
+    [&name[..name.len().min(most)], suffix.as_bytes()].concat()
+}
+
+fn code_segment(
+    segment: &dyn Payload,
+    (name, number, is_last): (Option<&[u8]>, u32, bool),
+    room: Room,
+    spare: &SpareRooms,
+    options: &SendOptions,
+    context: &Context<'_>,
+) -> Result<Coded> {
+    let code = options.encode.code;
+    let bytes = segment.size() / code.k() as u64 * code.n() as u64;
+    check_room(room.path(), bytes).map_err(Room::failure)?;
+    let store = Folder::new(room.shards(), Policy { force: false, sync: false, permissions: OWNER_ALONE });
+    let label = match name {
+        Some(name) => Label::named(&segment_name(name, number, is_last))?,
+        None => Label::part_of_sealed(),
+    };
+    write_in(spare, segment, &label, &store, &options.encode, context)?;
+    let files = label.files().to_vec();
+    let mut header = [0; HEADER_LEN];
+    let fail = |e| Error::io("read", Place::Temporary, e);
+    File::open(room.shard(&files, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
+    let header = ShardHeader::parse(&header).map_err(|e| Error::new("encode", e))?;
+    Ok(Coded { number, encoding: header.encoding, files, room })
+}
+
+/// Sends coded segments.
+struct Sending<'a> {
+    places: &'a Places,
+    placement: &'a Placement,
+    options: &'a SendOptions,
+    cancel: Cancel,
+    created: AtomicU64,
+    kept: AtomicU64,
+    sent_bytes: AtomicU64,
+    missing: Mutex<Vec<Missing>>,
+    /// Number of objects that arrived at each place.
+    landed: Mutex<Vec<u64>>,
+    meter: &'a dyn Meter,
+}
+
+impl Sending<'_> {
+    /// Sends segments as they come; returns them, and the smallest number of shards that arrived of any segment.
+    fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, u32)> {
+        let (mut segments, mut weakest) = (Vec::new(), u32::MAX);
+        for segment in coded {
+            let landed = self.segment(&segment)?;
+            let needed = needed(&self.options.encode);
+            if landed < needed {
+                let causes = self.causes(|missing| missing.shard.is_some_and(|(of, _)| of == segment.number));
+                let n = self.options.encode.code.n() as u32;
+                let few = StoresError::FewLanded { segment: segment.number, landed, n, needed, causes };
+                return Err(Error::new("encode", few));
+            }
+            weakest = weakest.min(landed);
+            segments.push(segment.encoding);
+        }
+        Ok((segments, weakest))
+    }
+
+    /// Sends the shards of a segment; returns how many arrived.
+    fn segment(&self, segment: &Coded) -> Result<u32> {
+        let n = self.options.encode.code.n();
+        let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
+        let there = self.there(&used, &segment.encoding.root);
+        let landed = AtomicU32::new(0);
+        let stopped: Mutex<Option<Error>> = Mutex::default();
+        Threads(self.options.uploads.max(1)).run(n, &|index| {
+            if self.cancel.is_cancelled() {
+                return;
+            }
+            match self.shard(segment, index as u32, &there) {
+                Ok(true) => drop(landed.fetch_add(1, Ordering::Relaxed)),
+                Ok(false) => {}
+                Err(error) => {
+                    lock(&stopped).get_or_insert(error);
+                    self.cancel.cancel();
+                }
+            }
+        });
+        match into_value(stopped) {
+            Some(error) => Err(error),
+            None if self.cancel.is_cancelled() => Err(Error::new("encode", StoresError::Stopped)),
+            None => Ok(landed.into_inner()),
+        }
+    }
+
+    /// Sizes of shards that are under a root already, by place and shard. Places without a list are skipped: a put
+    /// tells what is there.
+    fn there(&self, places: &BTreeSet<usize>, root: &Digest) -> BTreeMap<(usize, u32), u64> {
+        let found = Mutex::new(BTreeMap::new());
+        let places: Vec<usize> = places.iter().copied().collect();
+        Threads(places.len()).run(places.len(), &|nth| {
+            let place = places[nth];
+            let list = self.places.look(place, &self.cancel, |store, call| {
+                store.list_wanted(&keys::prefix(root), keys::is_ours, call)
+            });
+            for object in list.unwrap_or_default() {
+                if let Some(index) = keys::shard_index(root, &object.key) {
+                    lock(&found).insert((place, index), object.size);
+                }
+            }
+        });
+        into_value(found)
+    }
+
+    /// Sends a shard file unless it is there; tells whether it is there now. It fails only if the coded file cannot be
+    /// read.
+    fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
+        let place = self.placement.target(segment.number.into(), index as usize);
+        let path = segment.room.shard(&segment.files, index as usize);
+        let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+        let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
+        let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
+        let sent = || -> std::result::Result<Put, StoreError> {
+            if there.contains_key(&(place, index))
+                && is_there(self.places, place, (&key, len, &header), &self.cancel)?
+            {
+                return Ok(Put::Existed);
+            }
+            put(self.places, place, &file, (&key, len, &header), &self.cancel)
+        };
+        let sent = sent();
+        // The space serves the next segments.
+        let _ = fs::remove_file(&path);
+        let (payload, n) = (segment.encoding.geometry.payload_len(), self.options.encode.code.n() as u64);
+        let share = |shards: u32| (u128::from(payload) * u128::from(shards) / u128::from(n)) as u64;
+        self.meter.add(share(index + 1) - share(index));
+        match sent {
+            Ok(put) => self.landed(place, put, len),
+            Err(StoreError::Sink(cause)) => {
+                return Err(Error::io("read", Place::Temporary, std::io::Error::other(cause)));
+            }
+            Err(why) => {
+                lock(&self.missing).push(Missing { shard: Some((segment.number, index)), place, why });
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts an object that arrived.
+    fn landed(&self, place: usize, put: Put, len: u64) {
+        if put == Put::Created {
+            self.created.fetch_add(1, Ordering::Relaxed);
+            self.sent_bytes.fetch_add(len, Ordering::Relaxed);
+        } else {
+            self.kept.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut landed = lock(&self.landed);
+        landed[place] += 1;
+        let parts = landed.iter().enumerate().map(|(place, count)| {
+            // Long names differ at their ends.
+            let name = &self.places.get(place).target.domain;
+            let skip = name.chars().count().saturating_sub(NAME);
+            format!(
+                "{}{} {count}",
+                if skip > 0 { "…" } else { "" },
+                name.chars().skip(skip).collect::<String>()
+            )
+        });
+        self.meter.tell(&parts.collect::<Vec<_>>().join(", "));
+    }
+
+    /// Sends the manifest to all places; returns its root.
+    fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
+        let (bytes, root) = (manifest.to_bytes(), manifest.root());
+        // Readers accept nothing else under this root, so the manifest has to be valid.
+        Manifest::open(&root, &bytes).map_err(|e| Error::new("encode", StoresError::Manifest(e)))?;
+        let key = keys::manifest(&root);
+        let landed = AtomicU32::new(0);
+        let bytes = &bytes[..];
+        Threads(self.places.len()).run(self.places.len(), &|place| match put(
+            self.places,
+            place,
+            &bytes,
+            (&key, bytes.len() as u64, bytes),
+            &self.cancel,
+        ) {
+            Ok(put) => {
+                let counter = if put == Put::Created { &self.created } else { &self.kept };
+                counter.fetch_add(1, Ordering::Relaxed);
+                landed.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
+        });
+        if landed.into_inner() == 0 {
+            let causes = self.causes(|missing| missing.shard.is_none());
+            return Err(Error::new("encode", StoresError::NoManifestLanded(causes)));
+        }
+        Ok(root)
+    }
+
+    /// The causes of missing objects, a line for each place.
+    fn causes(&self, of: impl Fn(&Missing) -> bool) -> Vec<String> {
+        let missing = lock(&self.missing);
+        causes(missing.iter().filter(|missing| of(missing)), self.places)
+    }
+}
+
+/// A line for each place with missing objects: the cause, and their number.
+pub fn causes<'a>(missing: impl Iterator<Item = &'a Missing>, places: &Places) -> Vec<String> {
+    let mut causes: BTreeMap<usize, (usize, &StoreError)> = BTreeMap::new();
+    for missing in missing {
+        let (count, why) = causes.entry(missing.place).or_insert((0, &missing.why));
+        *count += 1;
+        if **why == StoreError::GivenUp {
+            *why = &missing.why;
+        }
+    }
+    let name = |place: usize| places.get(place).target.name();
+    let line = |(place, (count, why)): (&usize, &(usize, &StoreError))| {
+        let objects = if *count == 1 { "object" } else { "objects" };
+        format!("{}: {why} ({count} {objects})", name(*place))
+    };
+    causes.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_have_names_of_their_own() {
+        assert_eq!(segment_name(b"a.tar", 0, true), b"a.tar");
+        assert_eq!(segment_name(b"a.tar", 0, false), b"a.tar.00000.segment");
+        assert_eq!(segment_name(b"a.tar", 7, true), b"a.tar.00007.segment");
+        assert_eq!(segment_name(&[b'x'; 255], 3, true).len(), 255);
+    }
+}
