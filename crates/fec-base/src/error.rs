@@ -175,7 +175,7 @@ impl Error {
         cause.downcast_ref()
     }
 
-    /// The cause, if it is of this type.
+    /// The cause, to be changed, if it is of this type.
     pub fn cause_mut<C: Cause>(&mut self) -> Option<&mut C> {
         let ErrorKind::Other(cause) = &mut self.kind else { return None };
         let cause: &mut dyn Any = cause.as_mut();

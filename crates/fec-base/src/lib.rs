@@ -5,7 +5,7 @@
 //! |---|---|
 //! | tell what failed, where, and what it means | [`Error`], with a [`Class`] |
 //! | give threads, kernel and limits to an operation, and hear of its progress | [`Context`] |
-//! | read payloads, write outputs that appear whole or not at all, lie in wait for what others plant | [`io`] |
+//! | read payloads, write outputs that appear whole or not at all, open names that others can predict | [`io`] |
 //! | tell a live stream from encodings | [`beginning`] |
 //! | write roots as text, and read lists of them | [`roots`] |
 //! | print names of files without what a terminal obeys | [`names`] |
