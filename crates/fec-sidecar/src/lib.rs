@@ -11,51 +11,25 @@
 //! The metadata is coded like a payload. Its shards stand as pieces evenly between the recovery shards, so that damage
 //! of the sidecar costs shards of both kinds. [`Sidecar::open`] restores it from the pieces that are left, also when
 //! these have moved.
+//!
+//! The rooms stand on each other in this order: `catalog` (what is recorded, and how it is read), [`examine`]
+//! (compares, searches and computes, and writes nothing), [`protect`], [`repair`] (the only one that writes into
+//! files), and [`scrub`] and [`update`].
 
-mod actions;
-mod begun;
-mod bits;
-mod by_stat;
-mod coding;
-mod decisions;
-mod deep;
+mod catalog;
 pub mod error;
 pub mod examine;
-mod findings;
-mod generations;
-mod hashing;
-mod journal;
-mod left_out;
-mod look;
-mod looker;
-pub mod manifest;
-mod metadata;
-mod moved;
-mod outputs;
-mod own_shards;
-mod permissions;
-mod plan;
-mod positions;
-mod proof;
 pub mod protect;
-mod reader;
-mod rebuild;
-mod recovery;
 pub mod repair;
 pub mod scrub;
-mod sealed;
-mod search;
-mod signature;
-mod targets;
-mod tree;
-mod undo;
 pub mod update;
 
+pub use catalog::generations::PiecesFound;
+pub use catalog::manifest;
+pub use catalog::metadata::Sidecar;
+pub use catalog::proof::Proof;
+pub use catalog::signature::signature_path;
 pub use error::SidecarError;
-pub use generations::PiecesFound;
-pub use metadata::Sidecar;
-pub use proof::Proof;
-pub use signature::signature_path;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -2,12 +2,12 @@
 
 mod state;
 
-use super::Sidecar;
-use super::examine::{EntryReport, Examined, Scope, State as EntryState};
-use super::look::{Files, Looked, Survey};
-use super::looker::{CHUNK, Job};
-use super::positions::Positions;
-use super::recovery::{Recovery, RecoveryFound, RecoveryJob};
+use crate::Sidecar;
+use crate::catalog::positions::Positions;
+use crate::examine::look::{Files, Looked, Survey};
+use crate::examine::looker::{CHUNK, Job};
+use crate::examine::recovery::{Recovery, RecoveryFound, RecoveryJob};
+use crate::examine::{EntryReport, Examined, Scope, State as EntryState};
 use fec_base::context::Context;
 use fec_base::error::Result;
 use fec_base::io::base::Base;
@@ -64,10 +64,10 @@ const BATCH: usize = 1024;
 
 /// Examines a part of the files and of the sidecar, and the stats of all.
 ///
-/// Memory: as [`examine`](super::examine::examine), and 24 bytes for each entry.
+/// Memory: as [`examine`](crate::examine::examine), and 24 bytes for each entry.
 ///
 /// # Errors
-/// [`SidecarError::NotAState`](super::SidecarError::NotAState); those of the base and of the state. A file that cannot
+/// [`SidecarError::NotAState`](crate::SidecarError::NotAState); those of the base and of the state. A file that cannot
 /// be read is part of the result.
 pub fn scrub(
     sidecar: &Sidecar,

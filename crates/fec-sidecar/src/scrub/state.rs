@@ -12,8 +12,8 @@
 //! or `recheck`: `damaged` if the last whole pass or the current one found damage, `recheck` if only the last whole
 //! pass did. Lines that do not fit the sidecar, or lie in the future, count as never examined.
 
-use super::super::Sidecar;
-use super::super::error::SidecarError;
+use crate::Sidecar;
+use crate::error::SidecarError;
 use fec_base::error::{Error, Result};
 use fec_base::io::output::{ANYBODY, FileOut, Policy, check_own, set_mode_if_any};
 use fec_base::names::hex;
@@ -29,7 +29,7 @@ const LINE: u64 = 2 * 4096 + 128;
 
 /// The finding on a file, or on the sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(crate) enum Finding {
     /// No damage.
     #[default]
     Ok,
@@ -41,17 +41,17 @@ pub(super) enum Finding {
 
 /// The record of a file, or of the sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// When all of it was last examined, in seconds since 1970; 0: never.
-    pub(super) time: u64,
+    pub(crate) time: u64,
     /// The chunk or job that the next run goes on from.
-    pub(super) next: u64,
-    pub(super) finding: Finding,
+    pub(crate) next: u64,
+    pub(crate) finding: Finding,
 }
 
 impl Known {
     /// Begins a pass at the first chunk.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.next = 0;
         if self.finding == Finding::Damaged {
             self.finding = Finding::Recheck;
@@ -59,7 +59,7 @@ impl Known {
     }
 
     /// Ends a pass at the last chunk.
-    pub(super) fn end(&mut self, now: u64) {
+    pub(crate) fn end(&mut self, now: u64) {
         (self.time, self.next) = (now, 0);
         if self.finding == Finding::Recheck {
             self.finding = Finding::Ok;
@@ -67,22 +67,22 @@ impl Known {
     }
 
     /// Tells whether damage was found that no later pass has seen mended.
-    pub(super) fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         self.finding != Finding::Ok
     }
 }
 
 /// The records of all files, and of the sidecar.
 #[derive(Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Records by entry; entries other than files have empty ones.
-    pub(super) files: Vec<Known>,
-    pub(super) sidecar: Known,
+    pub(crate) files: Vec<Known>,
+    pub(crate) sidecar: Known,
 }
 
 impl State {
     /// A state in which nothing was ever examined.
-    pub(super) fn new(sidecar: &Sidecar) -> State {
+    pub(crate) fn new(sidecar: &Sidecar) -> State {
         State { files: vec![Known::default(); sidecar.catalog.entries.len()], sidecar: Known::default() }
     }
 
@@ -91,7 +91,7 @@ impl State {
     /// # Errors
     /// [`SidecarError::NotAState`] when the file is something else, [`ErrorKind::NotOwn`](fec_base::ErrorKind::NotOwn)
     /// when it is not one's own, [`SidecarError::OtherState`] when it names files and none of these; those of the file.
-    pub(super) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
+    pub(crate) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
         let mut state = State::new(sidecar);
         let fail = |e| Error::io("read", path, e);
         // The state of somebody else could claim that everything was examined.
@@ -144,7 +144,7 @@ impl State {
     }
 
     /// Writes the state, and replaces the old one after everything is written.
-    pub(super) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
+    pub(crate) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
         let policy = Policy { force: true, sync, permissions: ANYBODY }.made_of_paths([sidecar.path()]);
         check_own(path, "use the state")?;
         let out = FileOut::create(path, policy)?;

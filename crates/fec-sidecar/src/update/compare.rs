@@ -1,11 +1,11 @@
 //! Compares each file with the record of it in the old sidecar.
 
-use super::super::coding::{admit, failure};
-use super::super::hashing::{Hashed, hash_file};
-use super::super::metadata::Sidecar;
-use super::super::positions::Blocks;
-use super::super::proof::Proof;
-use super::super::tree::Tree;
+use crate::catalog::hashing::{Hashed, hash_file};
+use crate::catalog::metadata::Sidecar;
+use crate::catalog::positions::Blocks;
+use crate::catalog::proof::Proof;
+use crate::catalog::tree::Tree;
+use crate::protect::coding::{admit, failure};
 use fec_base::context::{Context, Meter};
 use fec_base::error::Result;
 use fec_base::io::ReadAt;
@@ -23,7 +23,7 @@ use std::sync::Mutex;
 
 /// The relation of an entry to the old files.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// The entry is no file.
     NoFile,
     /// The entry is this old file, byte for byte as far as times and digests tell.
@@ -36,23 +36,23 @@ pub(super) enum Fate {
 
 /// Hashes of a file that was compared with an old one.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(crate) struct Read {
     /// The BLAKE3 of the file.
-    pub(super) digest: Digest,
+    pub(crate) digest: Digest,
     /// Whole blocks that are those of the old file, by number.
-    pub(super) kept: Vec<Range<u64>>,
+    pub(crate) kept: Vec<Range<u64>>,
     /// A hash over the digests of the other whole blocks.
-    pub(super) check: Digest,
+    pub(crate) check: Digest,
     /// The tail, as in [`Hashed`].
-    pub(super) tail: Option<Digest>,
+    pub(crate) tail: Option<Digest>,
 }
 
 /// Compares the present files with the old sidecar.
-pub(super) struct Compare<'a> {
-    pub(super) old: &'a Sidecar,
-    pub(super) base: &'a Base,
-    pub(super) tree: &'a Tree,
-    pub(super) context: &'a Context<'a>,
+pub(crate) struct Compare<'a> {
+    pub(crate) old: &'a Sidecar,
+    pub(crate) base: &'a Base,
+    pub(crate) tree: &'a Tree,
+    pub(crate) context: &'a Context<'a>,
 }
 
 /// Blocks of a file that are compared to recognize it.
@@ -67,7 +67,7 @@ impl Compare<'_> {
     ///
     /// # Errors
     /// Those of files that have to be read.
-    pub(super) fn run(&self) -> Result<(Vec<Fate>, Vec<bool>)> {
+    pub(crate) fn run(&self) -> Result<(Vec<Fate>, Vec<bool>)> {
         let old = &self.old.catalog.entries;
         let mut taken = vec![false; old.len()];
         let mut fates: Vec<Fate> = Vec::with_capacity(self.tree.entries.len());
@@ -101,7 +101,7 @@ impl Compare<'_> {
     ///
     /// # Errors
     /// Those of the files.
-    pub(super) fn find_rotten(&self, fates: &[Fate]) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn find_rotten(&self, fates: &[Fate]) -> Result<Vec<Vec<u8>>> {
         let unread = |(nth, fate): (usize, &Fate)| match fate {
             Fate::Same(of) if self.size(nth) > 0 && self.has_its_time(nth, *of) => Some((nth, *of)),
             _ => None,
@@ -117,7 +117,7 @@ impl Compare<'_> {
     }
 
     /// The old file at a path, or the one that a hard link there led to.
-    pub(super) fn old_at(&self, path: &[u8]) -> Option<u32> {
+    pub(crate) fn old_at(&self, path: &[u8]) -> Option<u32> {
         let entries = &self.old.catalog.entries;
         let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
         match entries[at].kind {
@@ -273,7 +273,7 @@ impl Compare<'_> {
 
     /// A file in another place with an old file's size and time, but other bytes, and that old file. It may have been
     /// moved and then have rotted, and would pass for an edit.
-    pub(super) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
+    pub(crate) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
         /// The most old files that a file with a time of whole seconds is compared with.
         const MOST: usize = 256;
         let mut is_same = vec![false; self.old.catalog.entries.len()];
@@ -358,7 +358,7 @@ impl Compare<'_> {
     }
 
     /// Hashes files that should be unchanged. Returns the tail of each unchanged file, and `None` for the others.
-    pub(super) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
+    pub(crate) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
         let block = u64::from(self.old.catalog.block);
         let found = self.on_all(entries, |(nth, of)| {
             let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _| ())?;
@@ -405,7 +405,7 @@ fn name_of(path: &[u8]) -> &[u8] {
 ///
 /// # Panics
 /// If the entry is no file.
-pub(super) fn file(catalog: &Catalog, nth: u32) -> &FileEntry {
+pub(crate) fn file(catalog: &Catalog, nth: u32) -> &FileEntry {
     match &catalog.entries[nth as usize].kind {
         EntryKind::File(file) => file,
         _ => unreachable!("only files are compared"),

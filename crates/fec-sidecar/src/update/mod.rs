@@ -12,20 +12,20 @@
 mod compare;
 mod place;
 
-use super::bits::Bits;
-use super::coding::{Coded, Coding};
-use super::error::SidecarError;
-use super::examine::margin;
-use super::journal;
-use super::metadata::{self, LOST};
-use super::outputs::UpdatedSidecar;
-use super::plan::{self, Redundancy};
-use super::positions::Positions;
-use super::protect::{
+use crate::catalog::bits::Bits;
+use crate::catalog::journal;
+use crate::catalog::metadata::{self, LOST};
+use crate::catalog::plan::{self, Redundancy};
+use crate::catalog::positions::Positions;
+use crate::error::SidecarError;
+use crate::examine::margin;
+use crate::protect::coding::{Coded, Coding};
+use crate::protect::outputs::UpdatedSidecar;
+use crate::protect::{
     Found, Protect, Protected, add_sha256, all_denied, anew, check_memory, check_unchanged, digest_of,
     make_room_for_sha256, metadata_bytes, readers,
 };
-use super::{Proof, Sidecar};
+use crate::{Proof, Sidecar};
 use compare::{Compare, Fate, file};
 use fec_base::context::Context;
 use fec_base::error::{Error, ErrorKind, Result};
@@ -87,7 +87,7 @@ pub enum Anew {
 /// A file with its recorded size and time is not read. With a root or a signature everything is read: the root does not
 /// prove the times, and the new root may be signed. With `job.policy.force`, many files may be gone.
 ///
-/// Memory: as that of [`protect`](super::protect::protect), for the old and the new files.
+/// Memory: as that of [`protect`](crate::protect::protect), for the old and the new files.
 ///
 /// # Errors
 /// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a

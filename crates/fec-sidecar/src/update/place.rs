@@ -1,12 +1,12 @@
 //! The assignment of bytes to shards after an update: unchanged bytes keep their positions, and the others get new ones
 //! behind all old ones.
 
-use super::super::bits::Bits;
-use super::super::hashing::plain_digests;
-use super::super::metadata::{LOST, NOTHING, Sidecar};
-use super::super::plan::Bins;
-use super::super::positions::{Any, Blocks, PositionReader, Positions};
 use super::compare::{Fate, file};
+use crate::catalog::bits::Bits;
+use crate::catalog::hashing::plain_digests;
+use crate::catalog::metadata::{LOST, NOTHING, Sidecar};
+use crate::catalog::plan::Bins;
+use crate::catalog::positions::{Any, Blocks, PositionReader, Positions};
 use fec_base::io::base::Base;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
@@ -16,17 +16,17 @@ use std::ops::Range;
 
 /// The tails that have to be coded anew, and those that need not be.
 #[derive(Debug, Default)]
-pub(super) struct Tails {
+pub(crate) struct Tails {
     /// Entries of changed files whose tails are unchanged.
-    pub(super) kept: HashSet<usize>,
+    pub(crate) kept: HashSet<usize>,
     /// Unchanged files whose tails share a position with lost bytes, or lie in one that is given up: the entries, and
     /// the old files.
-    pub(super) displaced: Vec<(usize, u32)>,
+    pub(crate) displaced: Vec<(usize, u32)>,
 }
 
 impl Tails {
     /// Finds the packed positions that have lost bytes, or are given up.
-    pub(super) fn of(
+    pub(crate) fn of(
         old: &Sidecar,
         base: &Base,
         fates: &[Fate],
@@ -91,22 +91,22 @@ impl Tails {
 
 /// Hashes that coding must find again, to prove that it reads the same bytes as the comparison.
 #[derive(Debug, Default)]
-pub(super) struct Expected {
+pub(crate) struct Expected {
     /// The hash over the digests of the new blocks, if some blocks of the file are old.
-    pub(super) check: Option<Digest>,
+    pub(crate) check: Option<Digest>,
     /// Old blocks that get new positions, by number, with their digests.
-    pub(super) displaced: HashMap<u64, ShortDigest>,
+    pub(crate) displaced: HashMap<u64, ShortDigest>,
     /// The hash of the tail.
-    pub(super) tail: Option<Digest>,
+    pub(crate) tail: Option<Digest>,
 }
 
 /// Entries with all their positions.
-pub(super) struct Placed {
-    pub(super) entries: Vec<Entry>,
+pub(crate) struct Placed {
+    pub(crate) entries: Vec<Entry>,
     /// The number of new positions.
-    pub(super) positions: u64,
+    pub(crate) positions: u64,
     /// The expected hashes, by entry.
-    pub(super) expected: HashMap<usize, Expected>,
+    pub(crate) expected: HashMap<usize, Expected>,
 }
 
 /// Tells whether a position lies in one of these ranges, which ascend.
@@ -122,7 +122,7 @@ fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
 
 /// Assigns positions to all bytes of files. `displaced` has the tails of unchanged files that need new positions, by
 /// entry. No byte stays in the positions `weak`.
-pub(super) fn place(
+pub(crate) fn place(
     sidecar: &Sidecar,
     mut entries: Vec<Entry>,
     fates: &[Fate],
@@ -235,20 +235,20 @@ fn runs(
 }
 
 /// The living bytes in the old groups.
-pub(super) struct Lives {
+pub(crate) struct Lives {
     covered: Bits,
     /// Positions that hold any bytes, the new ones too.
-    pub(super) all: u64,
+    pub(crate) all: u64,
     /// Living positions in weak groups.
-    pub(super) in_weak: u64,
+    pub(crate) in_weak: u64,
     /// Sets with living bytes that would have more than a quarter of their recovery shards used up by lost ones.
-    pub(super) weak_sets: u64,
+    pub(crate) weak_sets: u64,
     /// The positions of the groups of these sets.
-    pub(super) weak: Vec<Range<u64>>,
+    pub(crate) weak: Vec<Range<u64>>,
 }
 
 impl Lives {
-    pub(super) fn of(old: &Sidecar, placed: &Placed) -> Lives {
+    pub(crate) fn of(old: &Sidecar, placed: &Placed) -> Lives {
         let total = old.catalog.positions() + placed.positions;
         let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
         let mut lives = Lives { all: covered.count(), covered, in_weak: 0, weak_sets: 0, weak: Vec::new() };
@@ -275,7 +275,7 @@ impl Lives {
     }
 
     /// Marks the dead old positions as lost, in the digests of all old shards.
-    pub(super) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
+    pub(crate) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
         let (mut first, mut first_digest) = (0, 0);
         for group in &old.catalog.groups {
             for index in 0..group.positions() {
@@ -292,7 +292,7 @@ impl Lives {
 
 /// The anchors of all files. Those of old blocks come from the old sidecar, those of new blocks from `coded`, by
 /// position.
-pub(super) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
+pub(crate) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
     let block = u64::from(catalog.block);
     let old_anchors: Vec<u64> = old.anchors().collect();
     let mut first_of: HashMap<u32, u64> = HashMap::new();

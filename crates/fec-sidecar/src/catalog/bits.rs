@@ -1,0 +1,28 @@
+//! A set of bits.
+
+/// A bit for each of a number of things.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub(crate) fn new(count: u64) -> Bits {
+        Bits(vec![0; count.div_ceil(64) as usize])
+    }
+
+    pub(crate) fn set(&mut self, nth: u64) {
+        self.0[(nth / 64) as usize] |= 1 << (nth % 64);
+    }
+
+    pub(crate) fn get(&self, nth: u64) -> bool {
+        self.0[(nth / 64) as usize] >> (nth % 64) & 1 == 1
+    }
+
+    /// Sets every bit that is set in `other`, which has as many.
+    pub(crate) fn absorb(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+}

@@ -1,0 +1,376 @@
+//! The metadata of a sidecar: written as pieces between recovery shards, and read back from the pieces that are left
+//! (docs/FORMAT.md, sections 17.4 to 17.6).
+
+mod open;
+
+pub(crate) use crate::catalog::generations::{LOST, NOTHING};
+use crate::catalog::generations::{PiecesFound, area_of};
+use crate::catalog::proof::Proof;
+use crate::catalog::reader::{Reader, Shifts};
+use crate::catalog::sealed::SealedBytes;
+use crate::catalog::tree::fingerprint_of;
+use crate::error::SidecarError;
+use fec_base::context::Settings;
+use fec_base::error::{Error, Result};
+use fec_base::io::ReadAt;
+use fec_base::io::own::open_regular;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::format::sidecar::FileEntry;
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
+use fec_core::format::sidecar::stat::Stats;
+use fec_core::merkle::Tree;
+use fec_core::params::GroupGeometry;
+use fec_core::set::{EncodedSet, Run, SetEncoder};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Codes metadata of exactly `geometry`'s length, and hands each piece with its offset to `put`.
+pub(crate) fn write(
+    metadata: Vec<u8>,
+    geometry: GroupGeometry,
+    layout: Layout,
+    area: &Area,
+    settings: &Settings,
+    mut put: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<Generation> {
+    let shape = *geometry.shape();
+    let mut padded = metadata;
+    padded.resize(shape.capacity() as usize, 0);
+    let row =
+        |set: u32, index: usize| &padded[geometry.shard_offset(set, index) as usize..][..shape.shard_len];
+    let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
+    let (mut roots, mut encoded) = (Vec::new(), Vec::new());
+    for set in 0..shape.sets {
+        let originals: Vec<&[u8]> = (0..shape.code.k()).map(|index| row(set, index)).collect();
+        let mut recovery = EncodedSet::new(&shape);
+        roots.push(encoder.encode(set, &originals, &mut recovery, Run::default()));
+        encoded.push(recovery);
+    }
+    let mut tree = Tree::new();
+    tree.leaves_mut().extend(roots);
+    let of = Generation::new(geometry, layout, &tree.build(shape.hash));
+    let mut bytes = vec![0; of.piece_len() as usize];
+    for index in 0..shape.code.n() {
+        for set in 0..shape.sets {
+            let piece = Piece { set, index: index as u32, of };
+            let (head, body) = bytes.split_at_mut(of.head_len());
+            let (set_path, group_path) = piece.proof_mut(head).split_at_mut(shape.set_path_len());
+            encoded[set as usize].write_path(index, set_path);
+            tree.write_path(set as usize, group_path);
+            piece.seal(head);
+            body.copy_from_slice(match index.checked_sub(shape.code.k()) {
+                None => row(set, index),
+                Some(recovery) => encoded[set as usize].recovery().row(recovery),
+            });
+            put(area.piece(of.ordinal(set, index as u32), layout.block.into()), &bytes)?;
+        }
+    }
+    Ok(of)
+}
+
+/// An open sidecar: its record of the files, and its own state.
+pub struct Sidecar {
+    pub(crate) file: Arc<dyn ReadAt>,
+    path: PathBuf,
+    /// The container that the sidecar is sealed in, and the container's root.
+    pub(crate) sealed: Option<(Arc<SealedBytes>, Digest)>,
+    /// Bytes of the sidecar, and bytes that are stored.
+    pub(crate) len: u64,
+    stored: u64,
+    pub(crate) catalog: Catalog,
+    pub(crate) stats: Stats,
+    /// The part of the catalog before the digests, if this writer would write it differently.
+    odd_head: Option<Vec<u8>>,
+    /// All digests and anchors, as they stand in the catalog.
+    digests: Vec<u8>,
+    /// For each group, its first position, and the number of that position's digest.
+    starts: Vec<(u64, u64)>,
+    /// The fingerprint of the file when it was opened.
+    seen: u64,
+    /// The system's time of the last change of the file.
+    pub(crate) changed: (i64, i64),
+    /// The proof that the given root or signature provides.
+    pub(crate) proof: Proof,
+    root: Digest,
+    pub(crate) of: Generation,
+    pub(crate) pieces: PiecesFound,
+    pub(crate) shifts: Shifts,
+    /// A greater generation with too few pieces left.
+    pub(crate) newer: Option<Newer>,
+    /// The root of the newest generation, if an older one was asked for.
+    pub(crate) replaced_by: Option<Digest>,
+    /// The earlier generations whose areas this one uses, as far as their pieces are left.
+    older: Vec<Generation>,
+    /// The first error of reading while searching for pieces.
+    unread: Option<std::io::Error>,
+}
+
+impl std::fmt::Debug for Sidecar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sidecar").field("path", &self.path).field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// A generation that cannot be restored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newer {
+    pub(crate) generation: u64,
+    /// True if it was never written whole, so that it never protected anything.
+    pub(crate) is_unfinished: bool,
+}
+
+impl Sidecar {
+    /// Checks that everything behind the sidecar's end may be cut off, since nobody can still need it. With `force`,
+    /// that includes a newer generation that cannot be restored.
+    ///
+    /// # Errors
+    /// [`SidecarError::NewerLost`]; that of the file, if some bytes there could not be read.
+    pub(crate) fn check_end(&self, force: bool) -> Result<()> {
+        let fail = |cause: SidecarError| Err(Error::at("write", self.path.as_path(), cause));
+        match (&self.newer, &self.unread) {
+            (Some(Newer { generation, is_unfinished: false }), _) if !force => {
+                fail(SidecarError::NewerLost { newer: *generation, this: self.generation() })
+            }
+            (_, Some(e)) if self.expected_len().is_none_or(|end| end < self.len) => {
+                let cause =
+                    e.raw_os_error().map_or_else(|| e.kind().into(), std::io::Error::from_raw_os_error);
+                Err(Error::io("read", self.path.as_path(), cause))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells whether a file starts as a sidecar does.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn starts(path: &Path) -> Result<bool> {
+        let file = open_regular(path).map_err(|e| Error::io("read", path, e))?;
+        let Some(file) = file else { return Ok(false) };
+        let mut head = vec![0; HEADER_LEN];
+        // A file that is too short is an answer; a failed read is none.
+        let is_read = |read: std::io::Result<()>| match read {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+            read => read.map(|()| true).map_err(|e| Error::io("read", path, e)),
+        };
+        if !is_read(file.read_exact_at(0, &mut head))? || !head.starts_with(&PIECE_MAGIC) {
+            return Ok(false);
+        }
+        // The whole head counts, since a record of a container differs from the magic by a single bit.
+        let head_len = piece_head_len(head.first_chunk().expect("it has that many bytes"));
+        head.resize(head_len, 0);
+        Ok(is_read(file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]))?
+            && Piece::parse(&head)
+                .map_or_else(|e| e.is_behind_checksum() && !matches!(e, FormatError::Damaged(_)), |_| true))
+    }
+
+    /// The path of the sidecar.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The root: the hash of its whole record of the files; for a sealed sidecar, the root of its container.
+    pub fn root(&self) -> Digest {
+        self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
+    }
+
+    /// E of the metadata, which binds times and permissions too; `None` for a sealed sidecar, whose root binds them.
+    pub fn metadata_root(&self) -> Option<Digest> {
+        self.sealed.is_none().then_some(self.of.root)
+    }
+
+    /// The proof that the given root or signature provides.
+    pub fn proof(&self) -> Proof {
+        self.proof
+    }
+
+    /// Tells whether the sidecar is sealed.
+    pub fn was_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// The catalog of the protected files.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Times and permissions, and the path to the base.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The pieces of its metadata that are left.
+    pub fn pieces(&self) -> &PiecesFound {
+        &self.pieces
+    }
+
+    /// The number of the generation, from 1: one more than the number of updates.
+    pub fn generation(&self) -> u64 {
+        self.of.layout.generation
+    }
+
+    fn digest(&self, nth: u64) -> ShortDigest {
+        let at = nth as usize * DIGEST_LEN;
+        *self.digests[at..].first_chunk().expect("each shard has a digest")
+    }
+
+    /// The digest of a position, over all groups.
+    pub(crate) fn digest_of(&self, position: u64) -> ShortDigest {
+        let (group, nth) = self.group_of(position);
+        self.position_digest(group, nth)
+    }
+
+    /// The group of a position, and the position's number there.
+    pub(crate) fn group_of(&self, position: u64) -> (usize, u64) {
+        let group = self.starts.partition_point(|(first, _)| *first <= position) - 1;
+        (group, position - self.starts[group].0)
+    }
+
+    /// The digest of a position of group `group`, counted in the group.
+    pub(crate) fn position_digest(&self, group: usize, nth: u64) -> ShortDigest {
+        self.digest(self.starts[group].1 + nth)
+    }
+
+    /// The digest of a recovery shard of group `group`, counted in the group.
+    pub(crate) fn recovery_digest(&self, group: usize, nth: u64) -> ShortDigest {
+        self.digest(self.starts[group].1 + self.catalog.groups[group].positions() + nth)
+    }
+
+    /// The digests of a file's whole blocks, from number `first` on.
+    pub(crate) fn digests_of_file<'a>(
+        &'a self,
+        file: &'a FileEntry,
+        first: u64,
+    ) -> impl Iterator<Item = ShortDigest> + 'a {
+        let mut before = 0;
+        let runs = file.runs.iter().filter_map(move |run| {
+            let skipped = first.saturating_sub(before).min(run.count);
+            before += run.count;
+            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
+        });
+        runs.flatten().map(|position| self.digest_of(position))
+    }
+
+    /// The digests of all shards, group by group, as they stand in the catalog.
+    pub(crate) fn digests(&self) -> &[ShortDigest] {
+        self.digests[..self.catalog.digests() as usize * DIGEST_LEN].as_chunks().0
+    }
+
+    /// The anchors of all files, in order.
+    pub(crate) fn anchors(&self) -> impl Iterator<Item = u64> {
+        let at = self.catalog.digests() as usize * DIGEST_LEN;
+        let anchors = self.digests[at..].as_chunks().0;
+        anchors.iter().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    /// The offset where a recovery shard belongs.
+    pub(crate) fn recovery_place(&self, group: usize, shard: u64) -> u64 {
+        let group = &self.catalog.groups[group];
+        self.catalog.areas[group.area as usize].block(group.first + shard, self.catalog.block.into()).0
+    }
+
+    /// The bytes that the sidecar should have.
+    pub(crate) fn expected_len(&self) -> Option<u64> {
+        let area = self.catalog.areas.last()?;
+        area.start.checked_add(area.len(self.catalog.block.into())?)
+    }
+
+    /// Keeps others from working on the sidecar, until the returned file is dropped.
+    ///
+    /// # Errors
+    /// [`SidecarError::Busy`] if somebody works on it already, or has since it was opened.
+    pub(crate) fn lock(&self, action: &'static str) -> Result<File> {
+        let (file, now) = lock_file(&self.path, action)?;
+        if fingerprint_of(&now) != self.seen {
+            return Err(Error::at(action, self.path.as_path(), SidecarError::Busy));
+        }
+        Ok(file)
+    }
+
+    /// Opens the sidecar for writing, and refuses a file that somebody has put in its place.
+    ///
+    /// # Errors
+    /// [`SidecarError::Busy`] if it was changed since it was opened; those of the system.
+    pub(crate) fn open_to_write(&self, action: &'static str) -> Result<File> {
+        let fail = |e| Error::io("write", self.path.as_path(), e);
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file =
+            File::options().read(true).write(true).custom_flags(flags).open(&self.path).map_err(fail)?;
+        match fingerprint_of(&file.metadata().map_err(fail)?) == self.seen {
+            true => Ok(file),
+            false => Err(Error::at(action, self.path.as_path(), SidecarError::Busy)),
+        }
+    }
+
+    /// The metadata, as it was coded, of the earlier generations that can be restored.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn metadata_before(&self, settings: &Settings) -> Result<Vec<(Generation, Vec<u8>)>> {
+        if self.older.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fail = |e| Error::io("read", self.path.as_path(), e);
+        let reader = Reader::new(self.file.as_ref(), (self.len, self.stored), settings);
+        let found = reader.scan(&mut None).map_err(fail)?;
+        let mut all = Vec::new();
+        for of in &self.older {
+            let Some(places) = found.get(of) else { continue };
+            let opened = reader.restore(*of, places).map_err(fail)?;
+            all.extend(opened.map(|opened| (*of, opened.metadata)));
+        }
+        Ok(all)
+    }
+
+    /// Tells whether coding its metadata once more, and that of the earlier generations, gives the written pieces. A
+    /// piece that was not needed may hold something else.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn is_coded_right(&self, settings: &Settings) -> Result<bool> {
+        let mut all = self.metadata_before(settings)?;
+        all.push((self.of, self.metadata()));
+        for (of, metadata) in all {
+            let Some(area) = area_of(&of) else { continue };
+            let nowhere = |_, _: &[u8]| Ok(());
+            if write(metadata, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All of the metadata, as it was coded.
+    pub(crate) fn metadata(&self) -> Vec<u8> {
+        let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());
+        [head, self.digests.clone(), self.stats.to_bytes()].concat()
+    }
+}
+
+/// Keeps others from working on the sidecar at `path`, until the returned file is dropped. Returns the stat of the file
+/// too.
+///
+/// # Errors
+/// [`SidecarError::Busy`] if somebody works on it already.
+pub(crate) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Metadata)> {
+    use rustix::fs::{FlockOperation, flock};
+    let fail = |e| Error::io("read", path, e);
+    let none = || Error::at(action, path, SidecarError::NotASidecar);
+    let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
+    // A file system may lack locks.
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+        return Err(Error::at(action, path, SidecarError::Busy));
+    }
+    // The last holder of the lock may have put another file in its place.
+    let now = std::fs::metadata(path).map_err(fail)?;
+    let held = file.metadata().map_err(fail)?;
+    if (now.dev(), now.ino()) != (held.dev(), held.ino()) {
+        return Err(Error::at(action, path, SidecarError::Busy));
+    }
+    Ok((file, now))
+}

@@ -1,0 +1,18 @@
+//! The record of the files: the tree that was found, the plan of its blocks, and the metadata in pieces from which a
+//! [`Sidecar`](metadata::Sidecar) is opened.
+
+pub(crate) mod bits;
+pub(crate) mod generations;
+pub(crate) mod hashing;
+pub(crate) mod journal;
+pub mod manifest;
+pub(crate) mod metadata;
+pub(crate) mod moved;
+pub(crate) mod permissions;
+pub(crate) mod plan;
+pub(crate) mod positions;
+pub(crate) mod proof;
+pub(crate) mod reader;
+pub(crate) mod sealed;
+pub(crate) mod signature;
+pub(crate) mod tree;

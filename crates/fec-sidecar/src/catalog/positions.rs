@@ -1,0 +1,277 @@
+//! Maps positions to the bytes of files, and back.
+
+use crate::catalog::bits::Bits;
+use crate::catalog::moved::Moved;
+use fec_base::io::ReadAt;
+use fec_base::io::base::Base;
+use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+/// A span of a file: `len` bytes from `offset` on, at address `at` (position · block, plus the byte in the block).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+    /// The number of the entry.
+    pub(crate) entry: u32,
+    pub(crate) offset: u64,
+    /// True if the span is packed: the tail behind the whole blocks of its file.
+    pub(crate) is_packed: bool,
+}
+
+impl Span {
+    pub(crate) fn end(&self) -> u64 {
+        self.at + self.len
+    }
+
+    /// The part of the span in this range of addresses.
+    pub(crate) fn within(&self, range: &Range<u64>) -> Span {
+        let (start, end) = (self.at.max(range.start), self.end().min(range.end));
+        Span { at: start, len: end - start, offset: self.offset + (start - self.at), ..*self }
+    }
+}
+
+/// All bytes of all files, by address. No two spans overlap.
+#[derive(Debug)]
+pub(crate) struct Positions {
+    spans: Vec<Span>,
+    block: u64,
+}
+
+impl Positions {
+    pub(crate) fn of(catalog: &Catalog) -> Positions {
+        Positions::of_entries(&catalog.entries, catalog.block.into())
+    }
+
+    /// The positions of some entries, with blocks of `block` bytes.
+    pub(crate) fn of_entries(entries: &[Entry], block: u64) -> Positions {
+        let mut spans = Vec::new();
+        for (entry, of) in (0..).zip(entries) {
+            let EntryKind::File(file) = &of.kind else { continue };
+            let mut offset = 0;
+            for run in &file.runs {
+                let (at, len) = (run.start * block, run.count * block);
+                spans.push(Span { at, len, entry, offset, is_packed: false });
+                offset += len;
+            }
+            let len = file.tail_len(block);
+            if len > 0 {
+                spans.push(Span { at: file.tail, len, entry, offset, is_packed: true });
+            }
+        }
+        spans.sort_unstable_by_key(|span| span.at);
+        Positions { spans, block }
+    }
+
+    /// The spans in these positions, cut to them.
+    pub(crate) fn within(&self, positions: Range<u64>) -> impl Iterator<Item = Span> {
+        let range = positions.start * self.block..positions.end * self.block;
+        let first = self.spans.partition_point(|span| span.end() <= range.start);
+        let end = range.end;
+        let spans = self.spans[first..].iter().take_while(move |span| span.at < end);
+        spans.map(move |span| span.within(&range))
+    }
+
+    /// The positions that hold any bytes.
+    pub(crate) fn covered(&self, positions: u64) -> Bits {
+        let mut covered = Bits::new(positions);
+        for span in &self.spans {
+            (span.at / self.block..span.end().div_ceil(self.block))
+                .for_each(|position| covered.set(position));
+        }
+        covered
+    }
+
+    /// The offset in its file of the whole block at a position, on which the digest depends; `None` for any other
+    /// position.
+    pub(crate) fn whole_block(&self, position: u64) -> Option<u64> {
+        let span = self.within(position..position + 1).next()?;
+        (!span.is_packed).then_some(span.offset)
+    }
+}
+
+/// The positions of a file's whole blocks, by number.
+pub(crate) struct Blocks<'a> {
+    file: &'a FileEntry,
+    /// The number of whole blocks before each run.
+    before: Vec<u64>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn of(file: &'a FileEntry) -> Blocks<'a> {
+        let mut next = 0;
+        let before = file.runs.iter().map(|run| {
+            next += run.count;
+            next - run.count
+        });
+        Blocks { file, before: before.collect() }
+    }
+
+    /// The position of a whole block.
+    pub(crate) fn position(&self, nth: u64) -> Option<u64> {
+        self.positions(nth..nth + 1).next().map(|(_, run)| run.start)
+    }
+
+    /// The runs of some whole blocks, each with the number of its first block.
+    pub(crate) fn positions(&self, numbers: Range<u64>) -> impl Iterator<Item = (u64, Run)> {
+        let first = self.before.partition_point(|before| *before <= numbers.start).saturating_sub(1);
+        let runs = self.before[first..].iter().zip(&self.file.runs[first..]);
+        runs.take_while(move |(before, _)| **before < numbers.end).filter_map(move |(before, run)| {
+            let (start, end) = (numbers.start.max(*before), numbers.end.min(before + run.count));
+            (start < end).then(|| (start, Run { start: run.start + (start - before), count: end - start }))
+        })
+    }
+}
+
+/// The most files that a reader keeps open: a few more than a set has shards.
+const OPEN: usize = 300;
+
+/// Reads positions from the files at a base.
+pub(crate) struct PositionReader<'a> {
+    base: &'a Base,
+    catalog: &'a Catalog,
+    positions: &'a Positions,
+    /// Open files, by the number of the entry, or by that of a source counted behind all entries.
+    open: HashMap<u32, File>,
+    admit: &'a dyn Admit,
+    moved: Option<&'a Moved>,
+}
+
+/// Decides whether an opened file may be read.
+pub(crate) trait Admit: Sync {
+    fn admit(&self, entry: u32, file: &File) -> io::Result<()>;
+}
+
+/// Admits every file.
+pub(crate) struct Any;
+
+impl Admit for Any {
+    fn admit(&self, _entry: u32, _file: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> PositionReader<'a> {
+    pub(crate) fn new(
+        base: &'a Base,
+        catalog: &'a Catalog,
+        positions: &'a Positions,
+        admit: &'a dyn Admit,
+    ) -> PositionReader<'a> {
+        PositionReader { base, catalog, positions, open: HashMap::new(), admit, moved: None }
+    }
+
+    /// Reads `moved` bytes from their sources, and counts bytes behind the end of a file as zeros, since only digests
+    /// decide.
+    pub(crate) fn with(self, moved: &'a Moved) -> PositionReader<'a> {
+        PositionReader { moved: Some(moved), ..self }
+    }
+
+    pub(crate) fn file(&mut self, entry: u32) -> io::Result<&File> {
+        if !self.open.contains_key(&entry) {
+            if self.open.len() >= OPEN {
+                self.open.clear();
+            }
+            let entries = &self.catalog.entries;
+            let path = match entries.get(entry as usize) {
+                Some(entry) => &entry.path,
+                None => &self.moved.expect("it is a source").sources[entry as usize - entries.len()],
+            };
+            let file = match self.base.read(path) {
+                // The system, or another user of descriptors, allows fewer open files.
+                Err(e) if e.raw_os_error() == Some(libc::EMFILE) && !self.open.is_empty() => {
+                    self.open.clear();
+                    self.base.read(path)?
+                }
+                opened => opened?,
+            };
+            self.admit.admit(entry, &file)?;
+            self.open.insert(entry, file);
+        }
+        Ok(&self.open[&entry])
+    }
+
+    /// Reads a span of a file, each part from where it stands.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(crate) fn read(&mut self, span: &Span, out: &mut [u8]) -> io::Result<()> {
+        let mut at = span.at;
+        let elsewhere = self.moved.filter(|moved| !moved.is_empty());
+        for moved in elsewhere.into_iter().flat_map(|moved| moved.within(span.at..span.end())) {
+            self.read_here(span, at..moved.at, out)?;
+            let part = &mut out[(moved.at - span.at) as usize..][..moved.len as usize];
+            let source = self.catalog.entries.len() as u32 + moved.source;
+            self.file(source)?.read_exact_at(moved.offset, part)?;
+            at = moved.end();
+        }
+        self.read_here(span, at..span.end(), out)
+    }
+
+    /// Reads the bytes of a span that are in their own file.
+    fn read_here(&mut self, span: &Span, range: Range<u64>, out: &mut [u8]) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let start = range.start - span.at;
+        let part = &mut out[start as usize..(range.end - span.at) as usize];
+        let is_lenient = self.moved.is_some();
+        let file = self.file(span.entry)?;
+        match file.read_exact_at(span.offset + start, part) {
+            Err(e) if is_lenient && e.kind() == io::ErrorKind::UnexpectedEof => {
+                read_as_far_as_it_goes(file, span.offset + start, part)
+            }
+            read => read,
+        }
+    }
+
+    /// Fills `out` with the positions from `first` on, and with zeros where no bytes are. Bytes that cannot be read are
+    /// zeros and are reported to `failed`, whose error ends the reading.
+    pub(crate) fn fill<E>(
+        &mut self,
+        first: u64,
+        out: &mut [u8],
+        mut failed: impl FnMut(Span, io::Error) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let block = self.positions.block;
+        let base = first * block;
+        let end = first + (out.len() as u64).div_ceil(block);
+        let mut filled = 0;
+        let positions = self.positions;
+        for span in positions.within(first..end) {
+            let start = (span.at - base) as usize;
+            out[filled..start].fill(0);
+            filled = start + span.len as usize;
+            let piece = &mut out[start..filled];
+            if self.read(&span, piece).is_ok() {
+                continue;
+            }
+            // Reads block by block, to keep all readable blocks.
+            let mut at = span.at;
+            while at < span.end() {
+                let end = (at / block + 1) * block;
+                let part = span.within(&(at..end));
+                let bytes = &mut piece[(part.at - span.at) as usize..][..part.len as usize];
+                if let Err(e) = self.read(&part, bytes) {
+                    bytes.fill(0);
+                    failed(part, e)?;
+                }
+                at = part.end();
+            }
+        }
+        out[filled..].fill(0);
+        Ok(())
+    }
+}
+
+/// Fills `out` with the bytes from `offset` on, and with zeros behind the end.
+fn read_as_far_as_it_goes(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let there = file.size()?.saturating_sub(offset).min(out.len() as u64) as usize;
+    let (there, behind) = out.split_at_mut(there);
+    behind.fill(0);
+    file.read_exact_at(offset, there)
+}

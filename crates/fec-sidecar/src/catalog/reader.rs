@@ -1,0 +1,466 @@
+//! Finds the pieces of metadata in a file, and restores the metadata from the pieces that are left (docs/FORMAT.md,
+//! sections 17.4 and 17.5).
+
+use crate::catalog::generations::{Links, Opened, PiecesFound, Seen, area_of};
+use fec_base::context::Settings;
+use fec_base::io::ReadAt;
+use fec_core::digest::Digest;
+use fec_core::error::FormatError;
+use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, PIECE_MAGIC, Piece, piece_head_len};
+use fec_core::set::{PlanCache, Run, SetDecoder, tree_of_shard};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// The number of bytes by which pieces have moved, by the start of their area and their number. Empty if no piece has
+/// moved.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shifts(BTreeMap<(u64, u64), i64>);
+
+impl Shifts {
+    /// The possible offsets of a block of an area, most likely first: its place, then its place moved as far as the
+    /// nearest pieces on either side.
+    pub(crate) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
+        let at = area.block(nth, block).0;
+        let mut places = vec![at];
+        let [before, behind] = area.neighbours(nth);
+        let start = area.start;
+        let nearest = [self.0.range(..=(start, before)).next_back(), self.0.range((start, behind)..).next()];
+        for (_, by) in nearest.into_iter().flatten() {
+            let moved = at.checked_add_signed(*by);
+            places.extend(moved.filter(|place| !places.contains(place)));
+        }
+        places
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The encodings of metadata that pieces name, each with the places of its pieces.
+pub(crate) type Found = HashMap<Generation, Places>;
+
+/// The offsets at which pieces of an encoding are sought.
+pub(crate) enum Places {
+    /// Each piece is in its place.
+    Expected,
+    /// Offsets of the heads that were found, by set and index.
+    Found(HashMap<(u32, u32), Vec<u64>>),
+}
+
+impl Places {
+    /// The offsets of a piece that belongs at `expected`.
+    fn of<'a>(&'a self, key: (u32, u32), expected: &'a u64) -> &'a [u64] {
+        match self {
+            Places::Expected => std::slice::from_ref(expected),
+            Places::Found(places) => places.get(&key).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// The number of pieces with an offset, and the smallest offset.
+    fn extent(&self, of: &Generation) -> (u64, u64) {
+        match self {
+            Places::Expected => (of.pieces(), of.layout.start),
+            Places::Found(places) => {
+                let first = places.values().flatten().min();
+                (places.len() as u64, first.copied().unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// The most encodings that are distinguished in a file. Each takes no more memory than its piece takes of the file.
+const MOST_ENCODINGS: usize = 1 << 16;
+/// The most offsets that are tried for a piece.
+const MOST_COPIES: usize = 64;
+
+/// Reads the pieces of a file.
+pub(crate) struct Reader<'a> {
+    file: &'a dyn ReadAt,
+    pub(crate) len: u64,
+    /// The longest metadata, in bytes, that is believed.
+    most: u64,
+    plans: PlanCache,
+    settings: &'a Settings,
+    /// Bytes that were hashed.
+    pub(crate) work: Cell<u64>,
+    /// Encodings with a usable piece.
+    pub(crate) links: RefCell<Links>,
+    /// The greatest generation of a piece whose metadata takes more than the file seems to hold.
+    pub(crate) beyond: Cell<Option<u64>>,
+    /// The first error of a read.
+    pub(crate) unread: RefCell<Option<std::io::Error>>,
+}
+
+/// Keeps the gravest rule that pieces break. Another version is kept only if no other rule is broken.
+fn note(rule: &mut Option<FormatError>, broken: FormatError) {
+    let is_version = |rule: &FormatError| matches!(rule, FormatError::Version(_));
+    let is_graver = match rule {
+        None => broken.is_behind_checksum() || is_version(&broken),
+        Some(rule) => broken.is_behind_checksum() && (is_version(rule) || broken.class() > rule.class()),
+    };
+    if is_graver {
+        *rule = Some(broken);
+    }
+}
+
+/// The stored bytes of a file; the rest can only be holes. Some file systems do not tell.
+pub(crate) fn stored(meta: &Metadata) -> u64 {
+    match meta.blocks() {
+        0 => meta.len(),
+        blocks => blocks.saturating_mul(512).max(1 << 20).min(meta.len()),
+    }
+}
+
+/// Tells whether the metadata of a generation takes more than `most` bytes.
+fn shape_is_beyond(of: &Generation, most: u64) -> bool {
+    of.geometry.shape().capacity() > most
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a file of `len` bytes, with `stored` of them stored.
+    pub(crate) fn new(file: &'a dyn ReadAt, (len, stored): (u64, u64), settings: &'a Settings) -> Reader<'a> {
+        Reader {
+            len,
+            most: stored,
+            file,
+            plans: PlanCache::new(settings.backend),
+            settings,
+            work: Cell::new(0),
+            links: RefCell::default(),
+            unread: RefCell::default(),
+            beyond: Cell::new(None),
+        }
+    }
+
+    /// Fills `out` with the bytes from `at` on; `None` if they are missing or unreadable. The first error is kept.
+    fn fill(&self, at: u64, out: &mut [u8]) -> Option<()> {
+        match self.file.read_exact_at(at, out) {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => None,
+            Err(e) => {
+                self.unread.borrow_mut().get_or_insert(e);
+                None
+            }
+            Ok(()) => Some(()),
+        }
+    }
+
+    /// Tells whether a generation with too few pieces was never written whole. Its area must lie in the file. From the
+    /// first missing piece on there must be no pieces, though that piece may have been begun. All recovery shards must
+    /// exist.
+    pub(crate) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
+        let Some(area) = area_of(of) else { return false };
+        let block = u64::from(of.layout.block);
+        let end = area.len(block).and_then(|len| area.start.checked_add(len));
+        if end.is_none_or(|end| end > self.len) {
+            return false;
+        }
+        let blank = |at: u64, len: u64| {
+            let mut bytes = vec![0; len as usize];
+            self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0)
+        };
+        let shape = of.geometry.shape();
+        // Pieces are written in this order, so nothing follows the first missing piece.
+        let mut is_missing = false;
+        for index in 0..shape.code.n() as u32 {
+            for set in 0..shape.sets {
+                let at = area.piece(of.ordinal(set, index), block);
+                let is_there =
+                    places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
+                if is_there && !is_missing {
+                    continue;
+                }
+                // The first missing piece may have been begun.
+                if is_missing && (is_there || !blank(at, of.piece_len())) {
+                    return false;
+                }
+                is_missing = true;
+            }
+        }
+        // All recovery shards are written before the first piece, so without them the generation was damaged later.
+        is_missing && (0..area.blocks).rev().take(8).all(|nth| !blank(area.block(nth, block).0, block))
+    }
+
+    /// The piece at an offset, with its head.
+    fn head_at(&self, at: u64, rule: &mut Option<FormatError>) -> Option<(Piece, Vec<u8>)> {
+        let mut head = vec![0; HEADER_LEN];
+        // The version defines the rest of the head, so it is read even if the rest is missing.
+        const AT_VERSION: usize = 32;
+        let is_whole = self.fill(at, &mut head).is_some();
+        if !(is_whole || self.fill(at, &mut head[..=AT_VERSION]).is_some()) || !head.starts_with(&PIECE_MAGIC)
+        {
+            return None;
+        }
+        if head[AT_VERSION] != 1 {
+            note(rule, FormatError::Version(head[AT_VERSION]));
+            return None;
+        }
+        let head_len = piece_head_len(head.first_chunk().filter(|_| is_whole)?);
+        head.resize(head_len, 0);
+        self.fill(at + HEADER_LEN as u64, &mut head[HEADER_LEN..])?;
+        match Piece::parse(&head) {
+            Ok(piece) if self.is_possible(&piece.of) => Some((piece, head)),
+            Ok(piece) => {
+                let (value, limit) =
+                    (piece.of.geometry.shape().set_bytes().into(), self.settings.max_memory.into());
+                if shape_is_beyond(&piece.of, self.most) {
+                    self.beyond.set(self.beyond.get().max(Some(piece.of.layout.generation)));
+                }
+                if value > limit {
+                    rule.get_or_insert(FormatError::Limit {
+                        what: "the size of a set of the metadata",
+                        value,
+                        limit,
+                    });
+                }
+                None
+            }
+            Err(e) => {
+                note(rule, e);
+                None
+            }
+        }
+    }
+
+    fn is_possible(&self, of: &Generation) -> bool {
+        let shape = of.geometry.shape();
+        area_of(of).is_some()
+            && !shape_is_beyond(of, self.most)
+            && shape.set_bytes() <= self.settings.max_memory
+    }
+
+    /// The encodings whose pieces are in their places, area by area, and whether these areas are the whole file.
+    pub(crate) fn by_place(&self, rule: &mut Option<FormatError>) -> (Found, bool) {
+        let mut found = Found::new();
+        let mut at = 0;
+        while at < self.len {
+            let Some((piece, _)) = self.head_at(at, rule) else { return (found, false) };
+            let Some(area) = area_of(&piece.of) else { return (found, false) };
+            let block = u64::from(piece.of.layout.block);
+            let end = area.len(block).and_then(|len| at.checked_add(len));
+            let is_next = area.start == at && found.len() < MOST_ENCODINGS;
+            let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
+            found.insert(piece.of, Places::Expected);
+            at = end;
+        }
+        (found, true)
+    }
+
+    /// The encodings of all pieces, wherever they stand.
+    pub(crate) fn scan(&self, rule: &mut Option<FormatError>) -> std::io::Result<Found> {
+        const WINDOW: usize = 1 << 20;
+        let finder = memchr::memmem::Finder::new(&PIECE_MAGIC);
+        let mut found = Found::new();
+        let mut window = vec![0; WINDOW + PIECE_MAGIC.len() - 1];
+        let (mut at, mut data) = (0, 0..0);
+        while at < self.len {
+            if at >= data.end {
+                // Holes, and parts known to be lost, may have any length.
+                data = self.file.next_data(at).unwrap_or(self.len..self.len);
+                if data.start > at {
+                    let _ = self.fill(at, &mut [0]);
+                    at = data.start;
+                    continue;
+                }
+            }
+            let mut filled = 0;
+            while filled < window.len() {
+                match self.file.read_at(at + filled as u64, &mut window[filled..]) {
+                    Ok(0) => break,
+                    Ok(n) => filled += n,
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    // Unreadable bytes are lost, and reading goes on behind them.
+                    Err(e) => {
+                        self.unread.borrow_mut().get_or_insert(e);
+                        let from = at + filled as u64;
+                        let lost = match self.file.next_data(from) {
+                            Some(next) if next.start == from => 4096,
+                            Some(next) => usize::try_from(next.start - from).unwrap_or(usize::MAX),
+                            None => usize::MAX,
+                        };
+                        let end = filled.saturating_add(lost).min(window.len());
+                        window[filled..end].fill(0);
+                        filled = end;
+                    }
+                }
+            }
+            for hit in finder.find_iter(&window[..filled]) {
+                let place = at + hit as u64;
+                if let Some((piece, _)) = self.head_at(place, rule)
+                    && (found.len() < MOST_ENCODINGS || found.contains_key(&piece.of))
+                {
+                    let places = found.entry(piece.of).or_insert_with(|| Places::Found(HashMap::new()));
+                    let Places::Found(places) = places else { continue };
+                    let copies = places.entry((piece.set, piece.index)).or_default();
+                    if copies.len() < MOST_COPIES && copies.last() != Some(&place) {
+                        copies.push(place);
+                    }
+                }
+            }
+            at += WINDOW as u64;
+        }
+        Ok(found)
+    }
+
+    /// The encodings that can be restored. The work is bounded, so those with the most pieces come first.
+    pub(crate) fn look_at_all(&self, found: &Found) -> std::io::Result<Vec<Seen>> {
+        let mut order: Vec<_> = found.iter().collect();
+        order.sort_by_key(|(of, places)| {
+            let (count, first) = places.extent(of);
+            (std::cmp::Reverse(count), first)
+        });
+        self.work.set(0);
+        self.links.take();
+        let is_only = order.len() == 1;
+        let mut seen = Vec::new();
+        for (of, places) in order {
+            let Some(opened) = self.restore(*of, places)? else { continue };
+            let (first, is_whole) = (opened.first, opened.pieces.intact == opened.pieces.all);
+            let parsed = opened.parse();
+            let root = parsed.as_ref().map(|parsed| parsed.root).map_err(Clone::clone);
+            let parsed = parsed.ok().filter(|_| is_only).map(Box::new);
+            seen.push(Seen { of: *of, first, is_whole, root, parsed });
+        }
+        Ok(seen)
+    }
+
+    /// Tells whether `bytes` more may be hashed: the limit is four times the file, plus a gigabyte (section 9.1).
+    fn may_hash(&self, bytes: u64) -> bool {
+        self.work.set(self.work.get().saturating_add(bytes));
+        self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)
+    }
+
+    /// Reads the body of a wanted piece at an offset into `body`. Returns the X that its proof leads to, and the proof.
+    fn prove(
+        &self,
+        of: &Generation,
+        (set, index): (u32, u32),
+        at: u64,
+        body: &mut [u8],
+    ) -> Option<(Digest, Vec<u8>)> {
+        let (piece, head) = self.head_at(at, &mut None)?;
+        let is_it = piece.of == *of && (piece.set, piece.index) == (set, index);
+        if !is_it || !self.may_hash(body.len() as u64) {
+            return None;
+        }
+        self.fill(at + of.head_len() as u64, body)?;
+        let proof = piece.proof(&head).to_vec();
+        Some((tree_of_shard(&of.geometry, set, index, body, &proof)?, proof))
+    }
+
+    /// Notes an encoding with a usable piece.
+    fn note(&self, of: &Generation) {
+        self.links.borrow_mut().insert(*of);
+    }
+
+    /// The metadata of an encoding, if enough of its pieces are intact.
+    pub(crate) fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
+        let shape = *of.geometry.shape();
+        let (k, n) = (shape.code.k(), shape.code.n());
+        let Some(area) = area_of(&of) else { return Ok(None) };
+        let mut body = vec![0; shape.shard_len];
+        if let Places::Found(found) = places
+            && found.len() < k * shape.sets as usize
+        {
+            let mut all = found.iter().flat_map(|(key, places)| places.iter().map(move |at| (*key, *at)));
+            let is_usable = |(tree, _): (Digest, Vec<u8>)| of.is_proved_by(&tree);
+            if all.any(|(key, at)| self.prove(&of, key, at, &mut body).is_some_and(is_usable)) {
+                self.note(&of);
+            }
+            return Ok(None);
+        }
+        let mut decoder = SetDecoder::for_payload(&shape);
+        let mut metadata = vec![0; of.geometry.payload_len() as usize];
+        let mut tree = None;
+        let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
+        let mut rule = None;
+        for set in 0..shape.sets {
+            let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
+            let mut intact = 0;
+            for index in 0..n as u32 {
+                let expected = area.piece(of.ordinal(set, index), of.layout.block.into());
+                let mut is_there = false;
+                for &at in places.of((set, index), &expected) {
+                    let Some((leads_to, proof)) = self.prove(&of, (set, index), at, &mut body) else {
+                        continue;
+                    };
+                    let is_proved = match &tree {
+                        Some(tree) => *tree == leads_to,
+                        None => of.is_proved_by(&leads_to),
+                    };
+                    if is_proved {
+                        self.note(&of);
+                        tree = Some(leads_to);
+                        is_there = at == expected;
+                        intact += 1;
+                        // Recovery shards are kept only while they are needed.
+                        if (index as usize) < k || proved.len() < k {
+                            proved.push((index, body.clone(), proof));
+                        }
+                        break;
+                    }
+                }
+                if !is_there {
+                    pieces.displaced.push(of.ordinal(set, index));
+                }
+            }
+            pieces.intact += intact;
+            pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
+            let Some(tree) = tree else { return Ok(None) };
+            if proved.len() < k {
+                return Ok(None);
+            }
+            let mut put = |index: usize, row: &[u8]| {
+                let at = of.geometry.shard_offset(set, index) as usize;
+                let len = of.geometry.shard_payload(set, index);
+                metadata[at.min(of.geometry.payload_len() as usize)..][..len].copy_from_slice(&row[..len]);
+                if row[len..].iter().any(|byte| *byte != 0) {
+                    rule = Some(FormatError::Catalog("what is behind its end is not zero"));
+                }
+            };
+            if proved.iter().take(k).all(|(index, ..)| (*index as usize) < k) {
+                proved.iter().take(k).for_each(|(index, row, _)| put(*index as usize, row));
+                continue;
+            }
+            let mut reading = decoder.begin(&of.geometry, &tree, set);
+            for (index, row, proof) in &proved {
+                reading.slot(*index).copy_from_slice(row);
+                reading.check(*index, &[proof], Run::default());
+            }
+            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else {
+                rule = Some(FormatError::Catalog("it is not a codeword"));
+                continue;
+            };
+            (0..k).for_each(|index| put(index, decoded.row(index as u32)));
+        }
+        let (_, first) = places.extent(&of);
+        Ok(Some(Opened { of, rule, first, metadata, pieces }))
+    }
+}
+
+/// The shifts of the pieces of a generation, and of earlier ones whose areas it still has.
+pub(crate) fn shifts(found: &Found, meant: &Generation, catalog: &Catalog) -> Shifts {
+    let mut shifts = BTreeMap::new();
+    for (of, places) in found {
+        let Some(area) = area_of(of) else { continue };
+        let (last, before) = catalog.areas.split_last().expect("a catalog has an area");
+        if !(of == meant || (area != *last && before.contains(&area))) {
+            continue;
+        }
+        let Places::Found(places) = places else { continue };
+        for ((set, index), places) in places {
+            let ordinal = of.ordinal(*set, *index);
+            let expected = area.piece(ordinal, of.layout.block.into());
+            let at = if places.contains(&expected) { expected } else { places[0] };
+            shifts.insert((area.start, ordinal), at as i64 - expected as i64);
+        }
+    }
+    if shifts.values().all(|by| *by == 0) {
+        shifts.clear();
+    }
+    Shifts(shifts)
+}

@@ -1,0 +1,133 @@
+//! The sidecar as a repair mends it: its recovery shards and its metadata, in their places or in a new file.
+
+use crate::catalog::generations::area_of;
+use crate::catalog::metadata::{self, Sidecar};
+use crate::catalog::positions::Positions;
+use crate::examine::Examined;
+use crate::examine::recovery::{read_recovery, serving};
+use fec_base::context::Context;
+use fec_base::error::{Error, Result};
+use fec_base::io::output::{ANYBODY, FileOut, Policy, set_mode_if_any};
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+/// The destination of recovery shards in the sidecar.
+pub(crate) enum OwnShards {
+    /// The sidecar is left as it is.
+    Left,
+    /// Each shard goes to its place.
+    InPlace(File, PathBuf),
+    /// The sidecar is written anew, because parts of it have moved, or its length is wrong. Shards that became
+    /// unreadable, by group and number there, must be computed.
+    Anew(FileOut, HashSet<(usize, u64)>),
+}
+
+impl OwnShards {
+    pub(crate) fn new(
+        sidecar: &Sidecar,
+        positions: &Positions,
+        found: &mut Examined,
+        mends: bool,
+        context: &Context<'_>,
+    ) -> Result<OwnShards> {
+        if !mends {
+            return Ok(OwnShards::Left);
+        }
+        let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
+        if moved || sidecar.expected_len() != Some(sidecar.len) {
+            let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
+            let out = FileOut::create(sidecar.path(), policy)?;
+            let old = std::fs::metadata(sidecar.path()).map(|meta| meta.mode() & 0o7777);
+            old.and_then(|old| set_mode_if_any(out.file(), old)).map_err(|e| out.failure(e))?;
+            let mut first = 0;
+            let mut owed = HashSet::new();
+            let serves = serving(sidecar, positions);
+            let block = u64::from(sidecar.catalog.block);
+            for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
+                let area = &sidecar.catalog.areas[group.area as usize];
+                for shard in 0..group.recovery() {
+                    if found.recovery_erased.get(first + shard) {
+                        continue;
+                    }
+                    match read_recovery(sidecar, nth, shard) {
+                        Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
+                        None if !serves.get(first + shard) => {}
+                        // The examination still found this shard intact.
+                        None => {
+                            found.recovery_erased.set(first + shard);
+                            owed.insert((nth, shard));
+                        }
+                    }
+                }
+                first += group.recovery();
+            }
+            return Ok(OwnShards::Anew(out, owed));
+        }
+        Ok(OwnShards::InPlace(sidecar.open_to_write("repair")?, sidecar.path().to_path_buf()))
+    }
+
+    /// Takes a computed recovery shard.
+    pub(crate) fn put_shard(
+        &mut self,
+        sidecar: &Sidecar,
+        group: usize,
+        shard: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        if let OwnShards::Anew(_, owed) = self {
+            owed.remove(&(group, shard));
+        }
+        self.put(sidecar.recovery_place(group, shard), bytes)
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        match self {
+            OwnShards::Left => Ok(()),
+            OwnShards::InPlace(file, path) => {
+                file.write_all_at(bytes, at).map_err(|e| Error::io("write", path.as_path(), e))
+            }
+            OwnShards::Anew(out, _) => out.put(at, bytes),
+        }
+    }
+
+    /// Writes the pieces of the metadata, and syncs everything to the disk.
+    pub(crate) fn finish(mut self, sidecar: &Sidecar, context: &Context<'_>) -> Result<()> {
+        match &self {
+            OwnShards::Left => return Ok(()),
+            // The old sidecar stays, since it has the shards that could not be read just now.
+            OwnShards::Anew(_, owed) if !owed.is_empty() => {
+                return Err(Error::io("read", sidecar.path(), std::io::Error::from_raw_os_error(libc::EIO)));
+            }
+            _ => {}
+        }
+        let area = sidecar.catalog.areas[sidecar.catalog.areas.len() - 1];
+        let of = &sidecar.of;
+        metadata::write(
+            sidecar.metadata(),
+            of.geometry,
+            of.layout,
+            &area,
+            &context.settings,
+            |at, piece| self.put(at, piece),
+        )?;
+        if let OwnShards::Anew(..) = self {
+            // Earlier generations, whose areas it still has, can be opened by their roots.
+            for (of, metadata) in sidecar.metadata_before(&context.settings)? {
+                if let Some(area) = area_of(&of) {
+                    let put = |at: u64, piece: &[u8]| self.put(at, piece);
+                    metadata::write(metadata, of.geometry, of.layout, &area, &context.settings, put)?;
+                }
+            }
+        }
+        match self {
+            OwnShards::Left => Ok(()),
+            OwnShards::InPlace(file, path) if context.settings.sync => {
+                file.sync_all().map_err(|e| Error::io("sync", path.as_path(), e))
+            }
+            OwnShards::InPlace(..) => Ok(()),
+            OwnShards::Anew(out, _) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),
+        }
+    }
+}

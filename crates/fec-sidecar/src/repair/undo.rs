@@ -1,0 +1,144 @@
+//! Keeps the files that a repair is about to write over: a tar archive of them as they are, which any tar restores.
+
+use crate::Sidecar;
+use crate::repair::actions::Action;
+use fec_base::context::{Context, Meter};
+use fec_base::error::{Error, Result};
+use fec_base::io::ReadAt;
+use fec_base::io::base::{Base, file_type};
+use fec_base::io::output::{ANYBODY, FileOut, Policy, check_room};
+use rustix::fs::{FileType, Stat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use tar::{Builder, EntryType, Header};
+
+/// Writes the archive `path` of everything below `base` that these actions write over, if there is anything. Unreadable
+/// bytes of a file are zeros in it.
+///
+/// # Errors
+/// Those of the archive; and when a file cannot be opened.
+pub(crate) fn keep(
+    path: &Path,
+    sidecar: &Sidecar,
+    base: &Base,
+    actions: &[Action],
+    context: &Context<'_>,
+) -> Result<()> {
+    let mut kept = Vec::new();
+    for (entry, action) in sidecar.catalog.entries.iter().zip(actions) {
+        if *action != Action::Leave
+            && let Ok(stat) = base.stat(&entry.path)
+        {
+            kept.push((&*entry.path, stat));
+        }
+    }
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let policy = Policy { force: false, sync: context.settings.sync, permissions: ANYBODY };
+    let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
+    // The integer type differs between systems.
+    #[allow(clippy::unnecessary_cast)]
+    let mode = |kept: &(&[u8], Stat)| is_file(&kept).then_some(kept.1.st_mode as u32);
+    let modes = kept.iter().map(|kept| (kept.0, mode(kept)));
+    let out = FileOut::create(path, policy.made_of_tree(base, modes, path))?;
+    let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
+    check_room(path, total)?;
+    let meter = context.meter("keep", Some(total));
+    let mut archive = Builder::new(BufWriter::with_capacity(256 << 10, out.file()));
+    for (path, stat) in &kept {
+        let place = base.place(path);
+        let fail = |e: io::Error| match e.kind() {
+            // The archive, not the file, is out of room.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                out.failure(e)
+            }
+            _ => Error::io("keep", place.as_path(), e),
+        };
+        let added = match file_type(stat) {
+            FileType::RegularFile => {
+                base.read(path).and_then(|file| add_file(&mut archive, path, stat, &file, meter.as_ref()))
+            }
+            FileType::Symlink => {
+                base.link_target(path).and_then(|target| add_link(&mut archive, path, stat, &target))
+            }
+            // A folder that is in the way is removed only if it is empty; other kinds hold nothing.
+            _ => Ok(()),
+        };
+        added.map_err(fail)?;
+    }
+    let ended = archive.into_inner().and_then(|mut writer| writer.flush());
+    let len = ended.and_then(|()| Ok(out.file().metadata()?.len())).map_err(|e| out.failure(e))?;
+    meter.finish();
+    out.commit(len)
+}
+
+// The integer types differ between systems.
+#[allow(clippy::unnecessary_cast)]
+fn header(stat: &Stat) -> (Header, String) {
+    let mut header = Header::new_gnu();
+    header.set_mode(stat.st_mode as u32 & 0o7777);
+    header.set_uid(stat.st_uid.into());
+    header.set_gid(stat.st_gid.into());
+    header.set_mtime((stat.st_mtime as i64).max(0) as u64);
+    (header, format!("{}.{:09}", stat.st_mtime as i64, stat.st_mtime_nsec as u32))
+}
+
+fn add_file(
+    archive: &mut Builder<BufWriter<&File>>,
+    path: &[u8],
+    stat: &Stat,
+    file: &File,
+    meter: &dyn Meter,
+) -> io::Result<()> {
+    let (mut header, modified) = header(stat);
+    let len = file.size()?;
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(len);
+    archive.append_pax_extensions([("mtime", modified.as_bytes())])?;
+    archive.append_data(&mut header, OsStr::from_bytes(path), Lenient { file, at: 0, len, meter })
+}
+
+fn add_link(
+    archive: &mut Builder<BufWriter<&File>>,
+    path: &[u8],
+    stat: &Stat,
+    target: &[u8],
+) -> io::Result<()> {
+    let (mut header, modified) = header(stat);
+    header.set_entry_type(EntryType::Symlink);
+    header.set_size(0);
+    archive.append_pax_extensions([("mtime", modified.as_bytes())])?;
+    archive.append_link(&mut header, OsStr::from_bytes(path), OsStr::from_bytes(target))
+}
+
+/// Exactly `len` bytes of a file, with zeros for bytes that are unreadable or gone.
+struct Lenient<'a> {
+    file: &'a File,
+    at: u64,
+    len: u64,
+    meter: &'a dyn Meter,
+}
+
+impl Read for Lenient<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        const SECTOR: u64 = 4096;
+        let most = (self.len - self.at).min(out.len() as u64) as usize;
+        let out = &mut out[..most];
+        let count = match self.file.read_at(self.at, out) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
+            Ok(count) if count > 0 || most == 0 => count,
+            _ => {
+                let count = most.min((SECTOR - self.at % SECTOR) as usize);
+                out[..count].fill(0);
+                count
+            }
+        };
+        self.at += count as u64;
+        self.meter.add(count as u64);
+        Ok(count)
+    }
+}
