@@ -90,13 +90,26 @@ build() {
     echo "backends here: $backends"
 }
 
-# The first `cargo test` in a fenced block of README.md, without its comment. The tests that start a command start the
-# shipped one.
-readme_tests() {
+# The first `cargo test` in a fenced block of README.md, without its comment.
+test_command() {
     local command
     command=$(awk '/^```/ { inside = !inside; next }
         inside && !found && /^(\$ )?cargo test/ { sub(/^\$ /, ""); sub(/[ \t]+#.*$/, ""); print; found = 1 }' README.md)
     [ -n "$command" ] || { echo "README.md has no test command (\`cargo test …\` in a fenced block)" >&2; return 1; }
+    echo "$command"
+}
+
+# A step of its own, so that other steps compile while the tests run.
+compiled_tests() {
+    local command
+    command=$(test_command)
+    bash -c "$command --no-run"
+}
+
+# Tests that start a command start the shipped one.
+readme_tests() {
+    local command
+    command=$(test_command)
     echo "\$ $command"
     FEC_UNDER_TEST=$(realpath -e -- "$fec") bash -c "$command"
 }
