@@ -83,7 +83,7 @@ impl Stored<'_> {
     /// could not be put are in the result.
     pub fn repair(&self, how: &StoredRepair, context: &Context<'_>) -> Result<StoredRepaired> {
         self.places.set_permissions(self.permissions());
-        // Whether damaged objects suffice, the remake finds out from the same bytes.
+        // The remake tells from the same bytes whether damaged objects suffice.
         let found = self.look(how.deep, false, context)?;
         if found.is_meta_lost && !found.is_cut_off() {
             return Err(Error::new("repair", EncodingError::MetaLost));

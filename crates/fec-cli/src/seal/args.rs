@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Seal {
-    /// Seal for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`, as age takes them; may be
-    /// given several times, and any of them opens it
+    /// Seal for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`, as age takes them; may
+    /// be given several times, and any of them opens it
     #[arg(long, value_name = "KEY")]
     pub(crate) recipient: Vec<String>,
     /// The same for all keys that are listed in this file, a line each

@@ -22,8 +22,8 @@ pub(crate) struct Secret {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Signatures")]
 pub(crate) struct Trusted {
-    /// Accept only what is signed with this public key of minisign: RW… itself, or its .pub file. May be given several
-    /// times: the signature of one of them is enough
+    /// Accept only what is signed with this public key of minisign: RW… itself, or its .pub file. May be given
+    /// several times: the signature of one of them is enough
     #[arg(long, value_name = "PUB", value_parser = signer)]
     pub(crate) signer: Vec<Signer>,
     /// Also take the signature in this file [default: of a sidecar, X.fecp.minisig]

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Advice if a place denies access.
 const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
 
-/// How objects were looked at.
+/// The way that objects were looked at.
 fn how_looked(deep: bool) -> &'static str {
     match deep {
         true => "every byte checked",

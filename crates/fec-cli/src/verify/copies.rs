@@ -104,7 +104,7 @@ impl Found {
                     || is_generation_of(inner, of.root());
                 is_copy.then_some((copy, original))
             }
-            // Where its names lead is sealed.
+            // The names are sealed, so nobody without the key knows where they lead.
             (Found::Sealed(Some(of)), Found::Sealed(Some(root))) => (*of == root).then_some((inner, outer)),
             _ => None,
         }

@@ -160,7 +160,7 @@ impl<R: Read> Read for SealedReader<'_, R> {
 
 /// A source in its coded form: sealed, if there is a sealer.
 pub enum Coded<'s, 'k> {
-    /// It is not sealed.
+    /// A source that is not sealed.
     Plain(Source<'s>),
     /// A payload of known length.
     Payload(SealedPayload<'k>),
