@@ -137,7 +137,7 @@ check_core() (
 check_golden() (
     build_like aarch64
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout $timeout qemu-aarch64 -cpu $1"
-    cargo test --profile ci -p fecfile --test encodings --test sidecars --target "$target" -- "$2"
+    cargo test --profile ci -p fecfile -p fec-sidecar --test encodings --test sidecars --target "$target" -- "$2"
 )
 
 if [ "${1-}" = --smoke ]; then
