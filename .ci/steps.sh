@@ -129,22 +129,23 @@ readme_first() {
 
 lints() {
     cargo clippy --profile ci --workspace --all-targets -- -D warnings
-    cargo clippy --profile ci -p fec-cli --no-default-features -- -D warnings
     CARGO_TARGET_DIR=$target cargo clippy --profile ci --locked --manifest-path fuzz/Cargo.toml -- -D warnings
 }
 
 documentation() { RUSTDOCFLAGS='-D warnings' cargo doc --profile ci --no-deps --workspace; }
 
-# Each crate with other features than the workspace switches on, one line each: what is built, and which of its tests
-# are run. Only the night runs the last ones.
+# Each crate with other features than the workspace switches on, one line each: what is built, without warnings, and
+# which of its tests are run. Only the night runs the last ones.
 combinations() {
     local package features tests when
+    [ -z "$long" ] || cargo clippy --profile ci -p fec-cli --no-default-features -- -D warnings
     while IFS='|' read -r package features tests when; do
         [ -z "$when" ] || [ -n "$long" ] || continue
         read -r -a features <<< "$features"
         read -r -a tests <<< "$tests"
         echo "\$ cargo test -p" $package "${features[@]}" "${tests[@]}"
-        cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" < /dev/null || return
+        cargo test --profile ci --quiet -p $package "${features[@]}" "${tests[@]}" < /dev/null 2>&1 | tee "$scratch/combination" || return
+        ! grep '^warning' "$scratch/combination" || return
     done <<'TABLE'
 fec-core |                                       | --lib
 fec-keys |                                       | --lib

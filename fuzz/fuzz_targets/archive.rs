@@ -2,10 +2,11 @@
 //! moved and changed. The payload restored under a root is the one that was encoded under it.
 #![no_main]
 
+use fec_base::io::output::Destination;
 use fec_core::digest::Digest;
 use fec_core::format::shard_file::{HEADER_LEN, MAGIC};
 use fec_fuzz::edit;
-use fecfile::error::Place;
+
 use fecfile::input::Object;
 use fecfile::restore::Wish;
 use fecfile::{Archive, Context, Input, Settings, decode_reader, encode_reader, verify_reader};
@@ -62,7 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn context() -> Context<'static> {
     let settings = Settings { threads: 1, sync: false, map: false, ..Settings::new() };
-    Context { settings, ..Context::default() }
+    Context::new(settings)
 }
 
 fn object(bytes: &[u8]) -> Object {
@@ -78,7 +79,7 @@ fn open(input: &Input, root: Option<Digest>, expected: Option<&Vec<u8>>) {
     };
     let verified = archive.verify(true, &context);
     let mut out = Vec::new();
-    let restored = archive.restore_to_writer(&mut out, &Place::Output, Wish::default(), &context);
+    let restored = archive.restore(Destination::writer(&mut out), Wish::default(), &context);
     if let Ok(restored) = &restored
         && restored.is_whole()
     {

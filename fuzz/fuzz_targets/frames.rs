@@ -67,10 +67,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn context() -> Context<'static> {
-    Context {
-        settings: Settings { threads: 1, ..Settings::new() }.with_memory(Some(4 << 20)),
-        ..Context::default()
-    }
+    Context::new(Settings { threads: 1, ..Settings::new() }.with_memory(Some(4 << 20)))
 }
 
 fn received(stream: Vec<u8>) -> Option<Vec<u8>> {

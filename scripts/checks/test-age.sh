@@ -36,7 +36,8 @@ if has go; then
     folder=$(go mod download -json "$VECTORS" 2> /dev/null | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p') || true
 fi
 if [ -n "$folder" ]; then
-    FEC_AGE_VECTORS=$folder/testdata cargo test --profile ci -p fec-keys --lib age::
+    tests=$(compiled_test fec_keys --lib)
+    FEC_AGE_VECTORS=$folder/testdata "$tests" age::
 else
     echo "the vectors of age: NOT TESTED: Go, which would load them, is not here"
 fi

@@ -51,8 +51,7 @@ fi
 cd "$root"
 make_scratch
 export PYTHONDONTWRITEBYTECODE=1
-FEC_TEST_BINARY=$(cargo test --profile ci -p fec-stores --test cloud --no-run --message-format json |
-    sed -n 's/.*"name":"cloud".*"executable":"\([^"]*\)".*/\1/p')
+FEC_TEST_BINARY=$(compiled_test cloud --test cloud)
 export FEC_TEST_BINARY
 # Settings of the user are not for these servers, nor is a proxy to the outside.
 printf '%s\n' '[right]' 'aws_access_key_id = testkey' 'aws_secret_access_key = testsecret' '[wrong]' \

@@ -18,6 +18,8 @@ pub enum Class {
     Io,
     /// Wrong use, or refused before any work.
     Usage,
+    /// The caller ended the operation early.
+    Cancelled,
 }
 
 /// The class of an error of the formats; without one, the object is lost.

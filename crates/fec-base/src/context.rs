@@ -1,7 +1,10 @@
-//! The environment of every operation: threads, kernel, limits and the receiver of progress.
+//! The environment of every operation: threads, kernel, limits, the receiver of progress, and a way to end it.
 
+use crate::error::{Error, ErrorKind, Result};
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::WINDOW_LIMIT;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Threads, kernel and limits of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -48,30 +51,146 @@ impl Default for Settings {
     }
 }
 
-/// Settings, and the receiver of progress.
+/// Settings, the receiver of progress, and what may end the operation early.
+///
+/// ```
+/// use fec_base::context::{Cancel, Context, Settings};
+/// # use fec_base::error::ErrorKind;
+/// let cancel = Cancel::default();
+/// let context = Context::new(Settings { threads: 1, ..Settings::new() }).with_cancel(&cancel);
+/// cancel.cancel(); // from any thread
+/// assert!(matches!(context.check("decode").unwrap_err().kind, ErrorKind::Cancelled));
+/// ```
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Context<'a> {
     /// Threads, kernel and limits.
     pub settings: Settings,
     /// The receiver of progress.
     pub progress: &'a dyn Progress,
+    /// Ends the operation between two sets, or pieces of at most a few megabytes, with
+    /// [`ErrorKind::Cancelled`]; nothing partial stays behind.
+    pub cancel: Option<&'a Cancel>,
 }
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Context { settings: Settings::new(), progress: &Silent }
+        Context::new(Settings::new())
     }
 }
 
 impl<'a> Context<'a> {
-    /// Starts a meter for the bytes of `action`.
-    pub fn meter(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + 'a> {
-        self.progress.begin(action, total)
+    /// These settings, without progress, and with nothing that could end the operation.
+    pub fn new(settings: Settings) -> Context<'a> {
+        Context { settings, progress: &Silent, cancel: None }
+    }
+
+    /// The same context with a receiver of progress.
+    pub fn with_progress(self, progress: &'a dyn Progress) -> Context<'a> {
+        Context { progress, ..self }
+    }
+
+    /// The same context with something that may end the operation.
+    pub fn with_cancel(self, cancel: &'a Cancel) -> Context<'a> {
+        Context { cancel: Some(cancel), ..self }
+    }
+
+    /// The same context with other settings.
+    pub fn with_settings(self, settings: Settings) -> Context<'a> {
+        Context { settings, ..self }
+    }
+
+    /// Tells whether the caller has ended the operation. It costs an atomic load.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(Cancel::is_cancelled)
+    }
+
+    /// Fails once the caller has ended the operation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] of `action`.
+    pub fn check(&self, action: &'static str) -> Result<()> {
+        if self.is_cancelled() { Err(Error::new(action, ErrorKind::Cancelled)) } else { Ok(()) }
+    }
+
+    /// Starts to count the bytes of `action`.
+    pub fn meter(&self, action: &'static str, total: Option<u64>) -> Gauge<'a> {
+        Gauge { action, meter: self.progress.begin(action, total), cancel: self.cancel }
     }
 
     /// The same context without progress.
-    pub fn silent(&self) -> Context<'static> {
-        Context { settings: self.settings, progress: &Silent }
+    pub fn silent(&self) -> Context<'a> {
+        Context { progress: &Silent, ..*self }
+    }
+}
+
+/// Counts the bytes of one action for the receiver of progress, and tells whether the caller has ended it. All threads
+/// share it.
+pub struct Gauge<'a> {
+    action: &'static str,
+    meter: Box<dyn Meter + 'a>,
+    cancel: Option<&'a Cancel>,
+}
+
+impl Gauge<'_> {
+    /// `bytes` more are done.
+    pub fn add(&self, bytes: u64) {
+        self.meter.add(bytes);
+    }
+
+    /// Describes in a few words how far each part is.
+    pub fn tell(&self, parts: &str) {
+        self.meter.tell(parts);
+    }
+
+    /// All is done.
+    pub fn finish(&self) {
+        self.meter.finish();
+    }
+
+    /// Tells whether the caller has ended the action.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(Cancel::is_cancelled)
+    }
+
+    /// Fails once the caller has ended the action.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`].
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::new(self.action, ErrorKind::Cancelled)) } else { Ok(()) }
+    }
+}
+
+/// Ends operations early, from any thread. Clones share one state.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    /// The last flag is its own; the flags before it belong to its parents and stop it as well.
+    flags: Vec<Arc<AtomicBool>>,
+}
+
+impl Default for Cancel {
+    fn default() -> Cancel {
+        Cancel { flags: vec![Arc::default()] }
+    }
+}
+
+impl Cancel {
+    /// Ends all operations that hold it or a [`child`](Cancel::child) of it.
+    pub fn cancel(&self) {
+        if let Some(own) = self.flags.last() {
+            own.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A cancel that this one ends too, and that can also be ended alone.
+    pub fn child(&self) -> Cancel {
+        Cancel { flags: self.flags.iter().cloned().chain([Arc::default()]).collect() }
+    }
+
+    /// Tells whether it or one of its parents was ended.
+    pub fn is_cancelled(&self) -> bool {
+        self.flags.iter().any(|flag| flag.load(Ordering::Relaxed))
     }
 }
 

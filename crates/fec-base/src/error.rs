@@ -113,6 +113,9 @@ pub enum ErrorKind {
         /// Bytes allowed.
         most: u64,
     },
+    /// The caller ended the operation early.
+    #[error("it was stopped")]
+    Cancelled,
     /// A request that breaks a rule of the formats.
     #[error("{0}")]
     Format(#[from] FormatError),
@@ -204,6 +207,7 @@ impl Error {
             | ErrorKind::NotSynced(_)
             | ErrorKind::NoRoom { .. }
             | ErrorKind::Changed => Class::Io,
+            ErrorKind::Cancelled => Class::Cancelled,
             ErrorKind::SetMemory { .. } | ErrorKind::Format(_) => Class::Refused,
             ErrorKind::Other(cause) => cause.class(),
             ErrorKind::IsFolder

@@ -1,11 +1,13 @@
 //! Lets a long run that is interrupted finish properly: it reports its result, or sends the end of its stream. The
 //! program around it handles signals, and asks here how to treat the first one.
 
-use std::sync::OnceLock;
+use crate::context::Cancel;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 static DEFERRED: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::default);
 static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
 static LAST_WORD: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 static IS_SPOKEN: AtomicBool = AtomicBool::new(false);
@@ -57,6 +59,11 @@ impl Drop for Unfinished {
     }
 }
 
+/// Ends operations that get it in their context, by the first signal after [`defer`].
+pub fn cancel() -> &'static Cancel {
+    &CANCEL
+}
+
 /// Tells whether a signal asked for an early end.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
@@ -65,5 +72,9 @@ pub fn interrupted() -> bool {
 /// Notes a signal. True for the first one after [`defer`]: the run is told, and the process goes on. False if the
 /// process is to end.
 pub fn take_note() -> bool {
-    DEFERRED.load(Ordering::Relaxed) && !INTERRUPTED.swap(true, Ordering::Relaxed)
+    let is_first = DEFERRED.load(Ordering::Relaxed) && !INTERRUPTED.swap(true, Ordering::Relaxed);
+    if is_first {
+        CANCEL.cancel();
+    }
+    is_first
 }

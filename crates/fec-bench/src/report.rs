@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::interference::Interference;
 use crate::machine::Machine;
 use crate::table::FigureTable;
-use fec_base::io::output::{ANYBODY, Policy, write_text};
+use fec_base::io::output::{Policy, write_text};
 use fec_base::io::small;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ impl BenchReport {
     /// Those of the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string(self).map_err(Error::Report)?;
-        let policy = Policy { force: true, sync: false, permissions: ANYBODY };
+        let policy = Policy::new().with_force(true).with_sync(false);
         Ok(write_text(path, &(text + "\n"), policy)?)
     }
 }

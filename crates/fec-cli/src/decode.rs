@@ -21,7 +21,7 @@ use fec_keys::age::Keys;
 use fec_keys::sign::Trust;
 use fec_live::address::Address;
 use fec_live::detect;
-use fecfile::archive::{Archive, check_only_stream};
+use fecfile::archive::{Archive, Wanted, check_only_stream};
 use fecfile::forms::Beginning;
 use fecfile::pipe::{self, Pipe};
 use fecfile::range::PayloadRange;
@@ -104,7 +104,7 @@ impl<'a> Decoding<'a> {
     fn objects(&mut self, input: &Input) -> Result<Exit> {
         let path = &self.args.inputs[0];
         let bars = self.settings.bars("scan");
-        let context = Context { settings: self.settings.library, progress: &bars };
+        let context = self.settings.context(&bars);
         let beginning = inputs::beginning(input)?;
         if beginning == Beginning::Stream && !self.wants_proofs() && !self.args.open.is_given() {
             check_only_stream(input, &context)?;
@@ -140,24 +140,13 @@ impl<'a> Decoding<'a> {
             None => self.archive_target(&archive, opener.as_ref(), path)?,
         };
         let wish = self.wish(opener.as_ref());
-        let restored = match &target {
-            Target::File(path) | Target::Folder(path) => {
-                archive.restore_to_file(path, self.policy, wish, &context)
-            }
-            Target::Stdout | Target::Special(_) => {
-                let (mut out, place) = target.sequential()?;
-                archive.restore_to_writer(&mut out, &place, wish, &context)
-            }
-        };
+        let restored = archive.restore(target.open()?.destination(self.policy), wish, &context);
         self.finish(&target, &or_lost(restored)?, Some(&archive))
     }
 
     /// Finds the encoding by its root or by its signer, or takes the only one.
     fn open(&self, input: &Input, context: &Context<'_>) -> fecfile::Result<Archive> {
-        match &self.trust {
-            None => Archive::open(input, self.args.root, context),
-            Some(trust) => Archive::open_signed(input, self.args.root, trust, context),
-        }
+        Archive::open(input, Wanted::from(self.args.root).signed_by(self.trust.as_ref()), context)
     }
 
     /// Restores a range of the payload. Reads only where the index points. If that is not enough, searches the whole
@@ -200,15 +189,8 @@ impl<'a> Decoding<'a> {
         target: &Target,
         context: &Context<'_>,
     ) -> Result<Restored> {
-        or_lost(match target {
-            Target::File(path) | Target::Folder(path) => {
-                archive.range_to_file(range, opener, path, self.policy, context)
-            }
-            Target::Stdout | Target::Special(_) => {
-                let (mut out, place) = target.sequential()?;
-                archive.range_to_writer(range, opener, &mut out, &place, context)
-            }
-        })
+        let mut out = target.open()?;
+        or_lost(archive.restore_range(range, opener, out.destination(self.policy), context))
     }
 
     fn pipe(&mut self, path: &Path, mut file: File) -> Result<Exit> {
@@ -227,7 +209,7 @@ impl<'a> Decoding<'a> {
         self.keys = self.args.open.keys()?;
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
-        let context = Context { settings: self.settings.library, progress: &bars };
+        let context = self.settings.context(&bars);
         let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs());
         let input = io::Cursor::new(head).chain(file);
         // These options need the whole input: the path to a root may stand anywhere, a signature stands at the end, and
@@ -245,23 +227,11 @@ impl<'a> Decoding<'a> {
             let archive = self.open(&input, &context).map_err(|e| self.explain(&clue, e))?;
             let opener = self.opener(&archive)?;
             let wish = self.wish(opener.as_ref());
-            let restored = match &target {
-                Target::File(path) => archive.restore_to_file(path, self.policy, wish, &context),
-                _ => {
-                    let (mut out, place) = target.sequential()?;
-                    archive.restore_to_writer(&mut out, &place, wish, &context)
-                }
-            };
+            let restored = archive.restore(target.open()?.destination(self.policy), wish, &context);
             return self.finish(&target, &or_lost(restored)?, Some(&archive));
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
-        let restored = match &target {
-            Target::File(path) => pipe::to_file(pipe, path, self.policy, &context),
-            _ => {
-                let (mut out, place) = target.sequential()?;
-                pipe::to_writer(pipe, &mut out, &place, &context)
-            }
-        };
+        let restored = pipe::restore(pipe, target.open()?.destination(self.policy), &context);
         self.finish(&target, &restored.map_err(|e| self.explain(&clue, e))?, None)
     }
 

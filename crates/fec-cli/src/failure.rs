@@ -75,6 +75,7 @@ impl From<Class> for Exit {
             Class::Refused => Exit::Refused,
             Class::Io => Exit::Io,
             Class::Usage => Exit::Usage,
+            Class::Cancelled => Exit::Interrupted,
         }
     }
 }

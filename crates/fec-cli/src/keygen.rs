@@ -9,7 +9,7 @@ use crate::secrecy::no_core_dumps;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign;
 use crate::target::is_dash;
-use fec_base::io::output::{ANYBODY, Policy, write_secret, write_text};
+use fec_base::io::output::{Policy, write_secret, write_text};
 use fec_base::names::show;
 use fec_keys::age::{Identity, KeyKind};
 use fec_keys::sign::SecretKey;
@@ -115,7 +115,7 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
     let key = SecretKey::generate()?;
     key.write(output, passphrase.as_deref().map(String::as_str))?;
     let signer = key.signer();
-    write_text(&public, &signer.to_text(), Policy { force: false, sync: true, permissions: ANYBODY })?;
+    write_text(&public, &signer.to_text(), Policy::new())?;
     let (output, public) = (show(output), show(&public));
     let kept = match passphrase {
         Some(_) => "encrypted with the passphrase",

@@ -9,8 +9,8 @@ use crate::target::quoted;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use fec_sidecar::Sidecar;
+use fecfile::Input;
 use fecfile::archive::Archive;
-use fecfile::{Context, Input};
 use std::path::{Path, PathBuf};
 
 /// The options of a command line that prove and open.
@@ -129,6 +129,6 @@ pub(crate) fn container_root(path: &Path, settings: &Settings) -> Option<Digest>
 }
 
 fn archive(path: &Path, root: Option<Digest>, settings: &Settings) -> Option<Archive> {
-    let context = Context { settings: settings.library, ..Context::default() };
+    let context = settings.context(&fec_base::context::Silent);
     Archive::open(&Input::of_paths(&[path.to_path_buf()]).ok()?, root, &context).ok()
 }

@@ -15,8 +15,8 @@ use crate::target::{is_dash, made_of_inputs, quoted};
 use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
 use fec_sidecar::Sidecar;
-use fecfile::Context;
-use fecfile::archive::Archive;
+
+use fecfile::archive::{Archive, Wanted};
 use fecfile::forms::Beginning;
 use fecfile::repair::{Repair, Repaired};
 use serde::Serialize;
@@ -51,11 +51,9 @@ pub(crate) fn run(args: &args::Repair, settings: &Settings) -> Result<Exit> {
     check_sidecars(args, proofs)?;
     let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { return Err(needs_files()) };
     let bars = settings.bars("repair");
-    let context = Context { settings: settings.library, progress: &bars };
-    let found = match sidecar::trust(&args.inputs, &args.trusted)? {
-        None => Archive::open(&input, args.root, &context),
-        Some(trust) => Archive::open_signed(&input, args.root, &trust, &context),
-    };
+    let context = settings.context(&bars);
+    let trust = sidecar::trust(&args.inputs, &args.trusted)?;
+    let found = Archive::open(&input, Wanted::from(args.root).signed_by(trust.as_ref()), &context);
     let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair", proofs);
     let archive = found.map_err(|error| {
         let failure = sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs);

@@ -7,7 +7,9 @@ use crate::fits::Given;
 use crate::progress::{Bars, Mode};
 use crate::terminal::{folded, harmless};
 use crate::tuned;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::context::{Context, Progress};
+use fec_base::interrupt;
+use fec_base::io::output::Policy;
 use fec_base::names::show_bytes;
 use fec_base::processor;
 use fec_core::gf256::kernel::{Backend, BackendError};
@@ -80,8 +82,14 @@ impl Settings {
         })
     }
 
+    /// The context of the library's operations. The first signal ends them where the command asked for that
+    /// ([`interrupt::defer`]).
+    pub(crate) fn context<'a>(&self, progress: &'a dyn Progress) -> Context<'a> {
+        Context::new(self.library).with_progress(progress).with_cancel(interrupt::cancel())
+    }
+
     pub(crate) fn policy(&self, force: bool) -> Policy {
-        Policy { force, sync: self.library.sync, permissions: ANYBODY }
+        Policy::new().with_force(force).with_sync(self.library.sync)
     }
 
     /// Shows progress as the user asked for. `scan` is the verb for going through a container.

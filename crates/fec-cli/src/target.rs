@@ -3,7 +3,7 @@
 use crate::closed;
 use crate::failure::{Failure, Result, misuse};
 use crate::secrets::hides;
-use fec_base::io::output::{Policy, is_same, is_shard_file, is_special, open_special};
+use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
 use fec_base::io::temporary::parent;
 use fec_base::names::show;
 use fecfile::error::Place;
@@ -82,6 +82,20 @@ impl Target {
         }
     }
 
+    /// Opens the target.
+    ///
+    /// # Errors
+    /// As [`sequential`](Target::sequential).
+    pub(crate) fn open(&self) -> Result<OpenTarget<'_>> {
+        Ok(match self {
+            Target::File(path) | Target::Folder(path) => OpenTarget::File(path),
+            Target::Stdout | Target::Special(_) => {
+                let (file, place) = self.sequential()?;
+                OpenTarget::Writer(file, place)
+            }
+        })
+    }
+
     /// Refuses an output that would replace an input, or a shard in an input folder.
     ///
     /// # Errors
@@ -98,6 +112,22 @@ impl Target {
             }
         }
         Ok(())
+    }
+}
+
+/// A target that is ready for a payload.
+pub(crate) enum OpenTarget<'a> {
+    File(&'a Path),
+    Writer(File, Place),
+}
+
+impl OpenTarget<'_> {
+    /// The library's destination; a file is made by `policy`.
+    pub(crate) fn destination(&mut self, policy: Policy) -> Destination<'_> {
+        match self {
+            OpenTarget::File(path) => Destination::File(path, policy),
+            OpenTarget::Writer(file, place) => Destination::Writer(file, place.clone()),
+        }
     }
 }
 

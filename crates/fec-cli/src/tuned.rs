@@ -5,7 +5,7 @@
 //! the content of the file.
 
 use crate::failure::{Failure, Result, misuse, say};
-use fec_base::io::output::{ANYBODY, Policy, write_text};
+use fec_base::io::output::{Policy, write_text};
 use fec_base::io::own::open_regular;
 use fec_base::processor;
 use fec_core::gf256::kernel::{Backend, Tuning};
@@ -100,7 +100,7 @@ pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
     }
     let folder = path.parent().expect("it is a file in a folder");
     fs::create_dir_all(folder).map_err(|e| Failure::io("create", folder, e))?;
-    let policy = Policy { force: true, sync: true, permissions: ANYBODY };
+    let policy = Policy::new().with_force(true);
     write_text(&path, &lines.concat(), policy)?;
     Ok(path)
 }

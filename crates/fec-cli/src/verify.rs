@@ -24,7 +24,7 @@ use fec_core::format::shard_file;
 use fec_core::params::Form;
 use fec_live::detect;
 use fec_sidecar::Sidecar;
-use fecfile::archive::Archive;
+use fecfile::archive::{Archive, Wanted};
 use fecfile::report::Verified;
 use fecfile::{Context, EncodingError, Input};
 use outcome::{exit, find, opens};
@@ -167,7 +167,7 @@ fn home_of_root(survey: &Survey, args: &args::Verify, settings: &Settings) -> Re
         return Ok(None);
     }
     let bars = settings.bars("verify");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let trust = sidecar::trust(&args.inputs, &args.trusted)?;
     for place in &survey.encodings {
         // Links among the files may lead nowhere.
@@ -198,7 +198,7 @@ fn check(
     started: Instant,
 ) -> std::result::Result<Exit, Unopened> {
     let bars = settings.bars("verify");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     One { args, paths, settings, context: &context, started }.run()
 }
 
@@ -321,11 +321,8 @@ impl One<'_> {
                     }
                     return Ok(archive);
                 }
-                let found = match trust {
-                    None => Archive::in_pipe(input, &path, beginning, root, context),
-                    Some(trust) => Archive::in_pipe_signed(input, &path, beginning, (root, trust), context),
-                };
-                found.map_err(explain)
+                let wanted = Wanted::from(root).signed_by(trust);
+                Archive::in_pipe(input, &path, beginning, wanted, context).map_err(explain)
             }
         }
     }

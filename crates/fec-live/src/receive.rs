@@ -16,7 +16,7 @@ pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, Interface, PacketReceiver};
 use super::{LiveError, LostPackets};
-use fec_base::context::{Context, Meter, Settings, Silent};
+use fec_base::context::{Context, Gauge, Settings, Silent};
 use fec_base::error::{Error, Place, Result};
 use fec_core::format::packet::MAGIC;
 use fec_core::gf256::kernel::Backend;
@@ -148,7 +148,7 @@ pub fn receive(
     let intake = Intake::open(source, watcher)?;
     let meter = context.meter("decode", None);
     let mut session = Session::new(intake.drops, output, options, &context.settings);
-    let failed = session.run(&intake.reader, watcher, meter.as_ref())?;
+    let failed = session.run(&intake.reader, watcher, &meter)?;
     let (received, output) = session.finish()?;
     meter.finish();
     if let Some(e) = failed {
@@ -262,7 +262,7 @@ impl<'a> Session<'a> {
         &mut self,
         reader: &ReaderThread,
         watcher: &mut dyn ReceptionWatcher,
-        meter: &dyn Meter,
+        meter: &Gauge<'_>,
     ) -> Result<Option<io::Error>> {
         let mut silence = Silence::new(self.options.idle, self.options.wait, self.is_network(), self.started);
         let mut telling = Every::new(self.options.tell_every, self.started);

@@ -8,7 +8,7 @@ use super::send::{PacketDestination, Sealing, SendOptions, Sent, send};
 use super::{LiveError, LostPackets};
 use fec_base::context::{Context, Silent};
 use fec_base::error::{Class, Place};
-use fec_base::io::output::{ANYBODY, FileOut, Policy};
+use fec_base::io::output::{FileOut, Policy};
 use fec_keys::cipher::Cipher;
 use std::io::Cursor;
 
@@ -61,7 +61,7 @@ fn gaps_are_named_filled_or_the_end() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
-    let file = FileOut::create(&path, Policy { force: false, sync: false, permissions: ANYBODY }).unwrap();
+    let file = FileOut::create(&path, Policy::new().with_sync(false)).unwrap();
     let error = received(&stream, Output::file(file), GapPolicy::Fail).unwrap_err();
     assert!(matches!(error.cause(), Some(LiveError::LostForGood(lost)) if lost.first == gap.first));
     assert_eq!(error.class(), Class::Lost);

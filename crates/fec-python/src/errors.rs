@@ -3,7 +3,7 @@
 
 use fec_core::block::CodeError;
 use fecfile::error::{Class, EncodingError, Error, ErrorKind, Place};
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use std::io;
 
@@ -37,6 +37,7 @@ fn of_class(class: Class, message: String) -> PyErr {
         Class::Refused => Refused::new_err(message),
         Class::Io => PyOSError::new_err(message),
         Class::Usage => UsageError::new_err(message),
+        Class::Cancelled => PyKeyboardInterrupt::new_err(message),
     }
 }
 

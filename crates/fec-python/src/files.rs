@@ -4,8 +4,9 @@ use crate::errors::{UsageError, exception};
 use crate::keys::{keys, sealing};
 use crate::reports::{Repaired, Report, Restored, Root};
 use crate::streams::{Sink, Source as PythonSource};
+use fec_base::context::Cancel;
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy, check_absent, is_same};
+use fec_base::io::output::{Destination, Policy, check_absent, is_same};
 use fec_base::io::source::SourceFile;
 use fec_base::names::show;
 use fec_core::block::Code;
@@ -25,6 +26,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 /// The name of streams in messages.
 const STREAM: &str = "the stream";
@@ -83,11 +86,46 @@ fn context(threads: Option<usize>) -> PyResult<Context<'static>> {
         }
         settings.threads = threads;
     }
-    Ok(Context { settings, ..Context::default() })
+    Ok(Context::new(settings))
+}
+
+/// Works on a thread of its own, and ends the work early when a handler of a signal raises an exception, as that of
+/// Ctrl-C does.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    context: &Context<'_>,
+    work: impl FnOnce(&Context<'_>) -> fecfile::Result<T> + Send,
+) -> PyResult<T> {
+    /// Time between two questions whether a signal came.
+    const BETWEEN: Duration = Duration::from_millis(50);
+    let cancel = Cancel::default();
+    let (done, mut is_done) = sync_channel(1);
+    let (outcome, raised) = std::thread::scope(|scope| {
+        scope.spawn(|| done.send(work(&context.with_cancel(&cancel))));
+        let mut raised = None;
+        loop {
+            let outcome;
+            (is_done, outcome) = py.detach(move || {
+                let outcome = is_done.recv_timeout(BETWEEN);
+                (is_done, outcome)
+            });
+            match outcome {
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(exception) = py.check_signals() {
+                        cancel.cancel();
+                        raised = Some(exception);
+                    }
+                }
+                outcome => return (outcome, raised),
+            }
+        }
+    });
+    let outcome = outcome.expect("the thread sends what it found").map_err(|e| exception(py, e));
+    raised.map_or(outcome, Err)
 }
 
 fn policy(context: &Context<'_>, overwrite: bool) -> Policy {
-    Policy { force: overwrite, sync: context.settings.sync, permissions: ANYBODY }
+    Policy::new().with_force(overwrite).with_sync(context.settings.sync)
 }
 
 fn options(
@@ -139,7 +177,7 @@ pub(crate) fn encode_file(
     };
     check_length(&path)?;
     check_output(&output, std::slice::from_ref(&path))?;
-    let written = py.detach(|| {
+    let written = interruptible(py, &context, |context| {
         let source = open(&path)?;
         if to_folder {
             let name = path.file_name().unwrap_or_default().as_bytes();
@@ -148,13 +186,13 @@ pub(crate) fn encode_file(
                 name,
                 &Folder::new(&output, policy.made_of(source.mode())),
                 &options,
-                &context,
+                context,
             );
         }
         check_absent(&output, policy)?;
-        encode::to_file(Source::Payload(&source), &output, policy.made_of(source.mode()), &options, &context)
+        encode::to_file(Source::Payload(&source), &output, policy.made_of(source.mode()), &options, context)
     });
-    written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
+    written.map(|written| Root(written.root))
 }
 
 /// A regular file.
@@ -206,11 +244,11 @@ pub(crate) fn encode_stream(
     let context = context(threads)?;
     let options = options(py, (k, m), hash, set_size, recipients, passphrase)?;
     let (mut source, sink) = (PythonSource::new(source)?, Sink::new(sink)?);
-    let written = py.detach(|| {
+    let written = interruptible(py, &context, |context| {
         let source = Source::Pipe(&mut source, Place::Path(STREAM.into()));
-        encode::to_writer(source, sink, &Place::Path(STREAM.into()), &options, &context)
+        encode::to_writer(source, sink, &Place::Path(STREAM.into()), &options, context)
     });
-    written.map(|written| Root(written.root)).map_err(|e| exception(py, e))
+    written.map(|written| Root(written.root))
 }
 
 /// Restores the payload of a container, a folder of shard files or some shard files to the file `output`. With a root,
@@ -233,15 +271,15 @@ pub(crate) fn decode_file(
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
     let keys = keys(py, identities, passphrase)?;
     check_output(&output, &source)?;
-    let restored = py.detach(|| {
-        let policy = policy(&context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
+    let restored = interruptible(py, &context, |context| {
+        let policy = policy(context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
         check_absent(&output, policy)?;
-        let archive = Archive::open(&Input::of_paths(&source)?, root, &context)?;
+        let archive = Archive::open(&Input::of_paths(&source)?, root, context)?;
         let opener = archive.opener(keys.as_ref())?;
         let wish = Wish { partial, opener: opener.as_ref(), ..Wish::default() };
-        archive.restore_to_file(&output, policy, wish, &context)
+        archive.restore(Destination::File(&output, policy), wish, context)
     });
-    restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
+    restored.map(|restored| Restored::new(&restored))
 }
 
 /// Restores a container from `source` to `sink`. With a root nothing is written before all of the container is proved
@@ -263,6 +301,7 @@ pub(crate) fn decode_stream(
     let (context, root) = (context(threads)?, digest(root)?);
     let keys = keys(py, identities, passphrase)?;
     let (source, mut sink) = (PythonSource::new(source)?, Sink::new(sink)?);
+    // Ctrl-C comes to `source` and `sink`, which this thread reads and writes.
     let restored = py.detach(|| decode_from(source, &mut sink, (root, early), keys.as_ref(), &context));
     restored.map(|restored| Restored::new(&restored)).map_err(|e| exception(py, e))
 }
@@ -277,12 +316,12 @@ fn decode_from(
     let (place, out) = (Path::new(STREAM), Place::Path(STREAM.into()));
     if root.is_none() || early {
         let pipe = Pipe { input: source, place, beginning: Beginning::Other, wanted: root, keys };
-        return pipe::to_writer(pipe, sink, &out, context);
+        return pipe::restore(pipe, Destination::Writer(sink, out), context);
     }
     let archive = Archive::open(&Input::spooled(place, source)?, root, context)?;
     let opener = archive.opener(keys)?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-    archive.restore_to_writer(sink, &out, wish, context)
+    archive.restore(Destination::Writer(sink, out), wish, context)
 }
 
 /// Checks every byte of a container, a folder of shard files or some shard files; a single shard file needs its root.
@@ -298,9 +337,10 @@ pub(crate) fn verify_file(
     threads: Option<usize>,
 ) -> PyResult<Report> {
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
-    let verified =
-        py.detach(|| Archive::open(&Input::of_paths(&source)?, root, &context)?.verify(deep, &context));
-    Report::new(py, &verified.map_err(|e| exception(py, e))?)
+    let verified = interruptible(py, &context, |context| {
+        Archive::open(&Input::of_paths(&source)?, root, context)?.verify(deep, context)
+    });
+    Report::new(py, &verified?)
 }
 
 /// Checks every byte of a container from `source`, as verify_file does.
@@ -332,11 +372,11 @@ pub(crate) fn repair_file(
     threads: Option<usize>,
 ) -> PyResult<Repaired> {
     let (context, root, source) = (context(threads)?, digest(root)?, source.list());
-    let repaired = py.detach(|| {
-        let policy = policy(&context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
+    let repaired = interruptible(py, &context, |context| {
+        let policy = policy(context, overwrite).made_of_paths(source.iter().map(PathBuf::as_path));
         let how = Repair { out: output.as_deref(), policy, dry_run };
-        Archive::open(&Input::of_paths(&source)?, root, &context)?.repair(how, &context)
+        Archive::open(&Input::of_paths(&source)?, root, context)?.repair(how, context)
     });
-    let repaired = repaired.map_err(|e| exception(py, e))?;
+    let repaired = repaired?;
     Ok(Repaired { root: Root(repaired.root), files: repaired.files, written: repaired.written })
 }

@@ -1,5 +1,8 @@
 """Shard files and containers on paths, held against the command."""
 
+import os
+import signal
+
 import pytest
 
 import fecshards
@@ -207,3 +210,41 @@ def test_a_passphrase(tmp_path, file, payload):
     assert (tmp_path / "back").read_bytes() == payload
     with pytest.raises(fecshards.WrongRoot):
         decode_file(output, tmp_path / "other", passphrase="battery staple")
+
+
+class Alarm(Exception):
+    pass
+
+
+@pytest.mark.parametrize("what", ["encode_file", "encode_stream", "verify_file", "decode_file", "repair_file"])
+def test_what_a_signal_raises_ends_the_work(tmp_path, what):
+    """As Ctrl-C does. The zeros would take longer than the signal."""
+    big, code = tmp_path / "big", {"k": 10, "m": 1, "threads": 1}
+    with open(big, "wb") as zeros:
+        zeros.truncate(1 << 30 if what.startswith("encode") else 300_000_000)
+    if not what.startswith("encode"):
+        encode_file(big, tmp_path / "one", **code)
+    before = sorted(os.listdir(tmp_path))
+
+    def ring(*_):
+        raise Alarm
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        with pytest.raises(Alarm):
+            if what == "encode_file":
+                encode_file(big, tmp_path / "out", **code)
+            elif what == "encode_stream":
+                with open(big, "rb") as source, open(os.devnull, "wb") as sink:
+                    fecshards.encode_stream(source, sink, **code)
+            elif what == "verify_file":
+                verify_file(tmp_path / "one", deep=True, threads=1)
+            elif what == "decode_file":
+                decode_file(tmp_path / "one", tmp_path / "out", threads=1)
+            else:
+                repair_file(tmp_path / "one", output=tmp_path / "out", threads=1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert sorted(os.listdir(tmp_path)) == before

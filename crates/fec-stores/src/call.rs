@@ -4,10 +4,11 @@
 //! body of less than 512 bytes a second counts as silent, and a call that meets silence three times is over.
 
 use super::error::StoreError;
+pub use fec_base::context::Cancel;
 use fec_core::executor::lock;
 use fec_core::random::SplitMix64;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The first pause before another attempt; each next one is up to twice as long.
@@ -33,38 +34,6 @@ pub struct CallOptions {
 impl Default for CallOptions {
     fn default() -> CallOptions {
         CallOptions { timeout: Duration::from_secs(30), retries: 5, rate: None }
-    }
-}
-
-/// Stops calls, from any thread. Clones share one state.
-#[derive(Clone, Debug)]
-pub struct Cancel {
-    /// The last flag is its own; the flags before it belong to its parents and stop it as well.
-    flags: Vec<Arc<AtomicBool>>,
-}
-
-impl Default for Cancel {
-    fn default() -> Cancel {
-        Cancel { flags: vec![Arc::default()] }
-    }
-}
-
-impl Cancel {
-    /// Stops all calls that hold it or a [`child`](Cancel::child) of it.
-    pub fn cancel(&self) {
-        if let Some(own) = self.flags.last() {
-            own.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// A cancel that this one stops, and that can also be stopped alone.
-    pub fn child(&self) -> Cancel {
-        Cancel { flags: self.flags.iter().cloned().chain([Arc::default()]).collect() }
-    }
-
-    /// Tells whether it was stopped or the process is about to end.
-    pub fn is_cancelled(&self) -> bool {
-        self.flags.iter().any(|flag| flag.load(Ordering::Relaxed)) || fec_base::interrupt::interrupted()
     }
 }
 

@@ -159,19 +159,15 @@ pub enum StoresError {
     /// A segment differs from the manifest's description.
     #[error("segment {0} is not what the manifest says")]
     OtherSegment(u32),
-    /// The caller has stopped the operation.
-    #[error("stopped")]
-    Stopped,
 }
 
 impl Cause for StoresError {
     fn class(&self) -> Class {
         match self {
             StoresError::Store(StoreError::Unsupported(_) | StoreError::Invalid(_)) => Class::Usage,
-            StoresError::Store(_)
-            | StoresError::FewLanded { .. }
-            | StoresError::NoManifestLanded(_)
-            | StoresError::Stopped => Class::Io,
+            StoresError::Store(_) | StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
+                Class::Io
+            }
             StoresError::Crowded(_)
             | StoresError::ReadOnly
             | StoresError::NoPlace
@@ -191,7 +187,10 @@ impl Cause for StoresError {
 
 impl From<StoreError> for ErrorKind {
     fn from(error: StoreError) -> ErrorKind {
-        StoresError::from(error).into()
+        match error {
+            StoreError::Cancelled => ErrorKind::Cancelled,
+            error => StoresError::from(error).into(),
+        }
     }
 }
 

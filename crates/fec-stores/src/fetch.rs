@@ -12,7 +12,7 @@ use super::find::{Candidate, Located, locate, locate_by_key, patience};
 use super::places::Places;
 use super::room::Room;
 use super::transfer::{Active, Came, Source, transfer};
-use fec_base::context::Meter;
+use fec_base::context::Gauge;
 use fec_base::error::Result;
 use fec_base::names::show;
 use fec_base::threads::spawn_or_do;
@@ -62,7 +62,7 @@ pub(super) struct Fetch<'a> {
     pub(super) places: &'a Places,
     pub(super) encoding: &'a Encoding,
     room: Room,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     /// Known objects.
     pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
@@ -115,7 +115,7 @@ impl<'a> Fetch<'a> {
         places: &'a Places,
         encoding: &'a Encoding,
         spool: Option<&Path>,
-        meter: &'a dyn Meter,
+        meter: &'a Gauge<'a>,
     ) -> Result<Fetch<'a>> {
         let room = Room::new(spool)?;
         room.make_for_shards()?;

@@ -166,7 +166,7 @@ impl ObjectStore for FolderStore {
         self.make_folders(&path, call.permissions).map_err(failed)?;
         let out = match FileOut::create(
             &path,
-            Policy { force: false, sync: self.sync, permissions: call.permissions },
+            Policy::new().with_sync(self.sync).with_permissions(call.permissions),
         ) {
             Err(Error { kind: ErrorKind::Exists, .. }) => return Ok(Put::Existed),
             other => other.map_err(as_store)?,

@@ -10,7 +10,7 @@ use super::error::{StoreError, StoresError};
 use super::find::{Candidate, HEADS, Search, ask, locate_all, locate_by_key};
 use super::keys;
 use super::places::Places;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::names::show;
 use fec_base::threads::Threads;
 use fec_core::digest::Digest;
@@ -71,7 +71,7 @@ pub(super) fn find(places: &Places, root: &Digest, all: bool) -> Result<FoundMan
         Err(error) => lock(&causes).push((place, error)),
     });
     if places.cancel.is_cancelled() {
-        return Err(Error::new("read", StoresError::Stopped));
+        return Err(Error::new("read", ErrorKind::Cancelled));
     }
     if let Some(mut found) = into_value(found) {
         found.places.sort_unstable();
@@ -85,7 +85,7 @@ pub(super) fn find(places: &Places, root: &Digest, all: bool) -> Result<FoundMan
         return Ok(found);
     }
     if places.cancel.is_cancelled() {
-        return Err(Error::new("read", StoresError::Stopped));
+        return Err(Error::new("read", ErrorKind::Cancelled));
     }
     // A line for each place. Its last cause tells most: lists say more than single objects. "Given up" tells nothing.
     causes.retain(|(_, why)| why.leaves_open());

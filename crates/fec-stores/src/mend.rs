@@ -11,9 +11,9 @@ use super::send::Missing;
 use super::stored::{Stored, failure};
 use super::target::Target;
 use super::verify::SegmentState;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Class, Error, ErrorKind, Place, Result};
-use fec_base::io::output::{ANYBODY, OWNER_ALONE, Policy};
+use fec_base::io::output::{OWNER_ALONE, Policy};
 use fec_base::io::{ReadAt, list};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use fecfile::archive::Archive;
@@ -93,14 +93,7 @@ impl Stored<'_> {
         let meter = context.meter("repair", Some(self.manifest.payload_len()));
         for (segment, state) in (0..).zip(&found.segments) {
             let proved = self.proved(segment, state, how, context)?;
-            self.mend(
-                segment,
-                proved.as_ref().unwrap_or(state),
-                how,
-                &mut repaired,
-                meter.as_ref(),
-                context,
-            )?;
+            self.mend(segment, proved.as_ref().unwrap_or(state), how, &mut repaired, &meter, context)?;
         }
         self.warn(how, &mut repaired);
         let lacking = how.to.iter().copied().filter(|place| !self.has_manifest.contains(place));
@@ -135,7 +128,7 @@ impl Stored<'_> {
         });
         let modes = files.filter(|meta| meta.is_file()).map(|meta| meta.mode());
         modes.reduce(|all, mode| all & mode).map_or(OWNER_ALONE, |mode| {
-            let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+            let policy = Policy::new().with_sync(false);
             policy.made_of(mode).permissions & (mode | OWNER_ALONE)
         })
     }
@@ -207,7 +200,7 @@ impl Stored<'_> {
         state: &SegmentState,
         how: &StoredRepair,
         repaired: &mut StoredRepaired,
-        meter: &dyn Meter,
+        meter: &Gauge<'_>,
         context: &Context<'_>,
     ) -> Result<()> {
         let code = self.manifest.code;
@@ -265,7 +258,7 @@ impl Stored<'_> {
         segment: u32,
         state: &SegmentState,
         repaired: &mut StoredRepaired,
-        meter: &'b dyn Meter,
+        meter: &'b Gauge<'b>,
         context: &Context<'_>,
     ) -> Result<(Fetch<'b>, BTreeMap<u32, PathBuf>)> {
         let encoding = &self.manifest.segments[segment as usize];
@@ -273,7 +266,7 @@ impl Stored<'_> {
         fetch.know(state.copies(encoding.layout().file_len));
         fetch.until(self.manifest.code.k()).map_err(|error| failure(&error))?;
         let mut made = |archive: &Archive| {
-            let policy = Policy { force: true, sync: false, permissions: OWNER_ALONE };
+            let policy = Policy::new().with_force(true).with_sync(false).with_permissions(OWNER_ALONE);
             let repaired = archive.repair(Repair { out: None, policy, dry_run: false }, &context.silent());
             match repaired {
                 Ok(_) => Ok(true),

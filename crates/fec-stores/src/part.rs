@@ -9,8 +9,8 @@ use super::find::{self, Search};
 use super::keys;
 use super::stored::{Stored, StoredRestored, failure};
 use fec_base::context::Context;
-use fec_base::error::{Error, Place, Result};
-use fec_base::io::output::{FileOut, Policy};
+use fec_base::error::{Error, Result};
+use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
 use fec_base::names::show;
 use fec_base::threads::{Threads, spawn_or_do};
@@ -21,11 +21,9 @@ use fecfile::archive::Archive;
 use fecfile::forms::{Encoded, Groups, Load, Records};
 use fecfile::range::PayloadRange;
 use fecfile::seal::Opener;
-use fecfile::within::{Wanted, part};
+use fecfile::within::{PayloadPart, part};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -42,44 +40,35 @@ const WARM: Duration = Duration::from_secs(1);
 const CRAWL: Duration = Duration::from_secs(5);
 
 impl Stored<'_> {
-    /// Restores a part of the payload to a file, which appears once the whole part is proved.
+    /// Restores a range of the payload: to a file, which appears once the whole range is proved, or through a temporary
+    /// file to a writer.
     ///
     /// # Errors
     /// [`OutOfPayload`](fecfile::error::EncodingError::OutOfPayload),
-    /// [`FewLeft`](super::error::StoresError::FewLeft), and those of the file.
-    pub fn range_to_file(
+    /// [`FewLeft`](super::error::StoresError::FewLeft), and those of the destination.
+    pub fn restore_range(
         &self,
         range: PayloadRange,
         opener: Option<&Opener>,
-        path: &Path,
-        policy: Policy,
+        destination: Destination<'_>,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let wanted = Wanted::new(range, opener, self.extent())?;
-        let out = FileOut::create(path, policy)?;
-        let restored = self.part(&wanted.encoded, &|at, part: &[u8]| out.put(at, part), context)?;
-        wanted.open(out.file(), context, &|e| out.failure(e))?;
-        out.commit(wanted.part_len())?;
-        Ok(StoredRestored { payload_bytes: wanted.part_len(), ..restored })
-    }
-
-    /// Restores a part of the payload to a writer, through a temporary file.
-    ///
-    /// # Errors
-    /// As [`range_to_file`](Stored::range_to_file), and those of the writer, named `place`.
-    pub fn range_to_writer(
-        &self,
-        range: PayloadRange,
-        opener: Option<&Opener>,
-        out: &mut dyn Write,
-        place: &Place,
-        context: &Context<'_>,
-    ) -> Result<StoredRestored> {
-        let wanted = Wanted::new(range, opener, self.extent())?;
-        let spool = Spool::within(self.spool.as_deref())?;
-        let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
-        let fail = |e| Error::io("write", place.clone(), e);
-        wanted.copy(&spool, out, &fail)?;
+        let wanted = PayloadPart::new(range, opener, self.extent())?;
+        let restored = match destination {
+            Destination::File(path, policy) => {
+                let out = FileOut::create(path, policy)?;
+                let restored = self.part(&wanted.encoded, &|at, part: &[u8]| out.put(at, part), context)?;
+                wanted.open(out.file(), context, &|e| out.failure(e))?;
+                out.commit(wanted.part_len())?;
+                restored
+            }
+            Destination::Writer(out, place) => {
+                let spool = Spool::within(self.spool.as_deref())?;
+                let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
+                wanted.copy(&spool, out, &|e| Error::io("write", place.clone(), e))?;
+                restored
+            }
+        };
         Ok(StoredRestored { payload_bytes: wanted.part_len(), ..restored })
     }
 
@@ -124,7 +113,7 @@ impl Stored<'_> {
         let k = self.manifest.code.k();
         let meter = context.meter("fetch", None);
         let encoding = &self.manifest.segments[segment];
-        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter.as_ref())?;
+        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), &meter)?;
         fetch.until(k).map_err(|error| failure(&error))?;
         let put = |at: u64, bytes: &[u8]| {
             let (from, to) = (at.max(within.start), (at + bytes.len() as u64).min(within.end));

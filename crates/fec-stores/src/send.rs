@@ -13,8 +13,8 @@ use super::places::Places;
 use super::put::{is_there, put};
 use super::room::Room;
 use super::target::Target;
-use fec_base::context::{Context, Meter};
-use fec_base::error::{Class, Error, Place, Result};
+use fec_base::context::{Context, Gauge};
+use fec_base::error::{Class, Error, ErrorKind, Place, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{OWNER_ALONE, Policy, check_room};
@@ -148,7 +148,7 @@ pub fn send(
         sent_bytes: AtomicU64::new(0),
         missing: Mutex::default(),
         landed: Mutex::new(vec![0; places.len()]),
-        meter: meter.as_ref(),
+        meter: &meter,
     };
     let (coded, to_send) = sync_channel(0);
     let (segments, weakest) = std::thread::scope(|scope| {
@@ -292,7 +292,7 @@ fn code(
         sync: false,
         ..context.settings
     };
-    let context = Context { settings, ..context.silent() };
+    let context = context.silent().with_settings(settings);
     let spare = SpareRooms::default();
     let mut pipe = Vec::new();
     for number in 0.. {
@@ -376,7 +376,7 @@ fn code_segment(
     let code = options.encode.code;
     let bytes = segment.size() / code.k() as u64 * code.n() as u64;
     check_room(room.path(), bytes).map_err(Room::failure)?;
-    let store = Folder::new(room.shards(), Policy { force: false, sync: false, permissions: OWNER_ALONE });
+    let store = Folder::new(room.shards(), Policy::new().with_sync(false).with_permissions(OWNER_ALONE));
     let label = match name {
         Some(name) => Label::named(&segment_name(name, number, is_last))?,
         None => Label::part_of_sealed(),
@@ -402,7 +402,7 @@ struct Sending<'a> {
     missing: Mutex<Vec<Missing>>,
     /// Number of objects that arrived at each place.
     landed: Mutex<Vec<u64>>,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
 }
 
 impl Sending<'_> {
@@ -446,7 +446,7 @@ impl Sending<'_> {
         });
         match into_value(stopped) {
             Some(error) => Err(error),
-            None if self.cancel.is_cancelled() => Err(Error::new("encode", StoresError::Stopped)),
+            None if self.cancel.is_cancelled() => Err(Error::new("encode", ErrorKind::Cancelled)),
             None => Ok(landed.into_inner()),
         }
     }

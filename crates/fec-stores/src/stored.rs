@@ -8,9 +8,9 @@ use super::placement::Placement;
 use super::places::Places;
 use super::room::Room;
 use super::target::{Scheme, Target};
-use fec_base::context::{Context, Meter};
-use fec_base::error::{Error, Place, Result};
-use fec_base::io::output::{FileOut, Policy, check_room};
+use fec_base::context::{Context, Gauge};
+use fec_base::error::{Error, ErrorKind, Place, Result};
+use fec_base::io::output::{Destination, FileOut, Policy, check_room};
 use fec_base::io::spool::Spool;
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::threads::no_thread;
@@ -24,7 +24,7 @@ use fecfile::input::Input;
 use fecfile::range::PayloadRange;
 use fecfile::report::{Restored, ShardReport};
 use fecfile::seal::Opener;
-use fecfile::within::{End, Extent, Opening, Unsealed, Wanted, opener};
+use fecfile::within::{End, Extent, Opening, PayloadPart, Unsealed, opener};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -206,40 +206,39 @@ impl<'a> Stored<'a> {
         (0..self.manifest.code.n()).filter_map(|index| Some((index as u32, place(index)?))).collect()
     }
 
-    /// Restores the payload to a file, which appears once it is whole.
+    /// Restores the payload: to a file, which appears once it is whole, or to a writer, segment after segment, each as
+    /// soon as it is proved as a whole.
     ///
     /// # Errors
-    /// [`StoresError::FewLeft`], and those of the file.
-    pub fn restore_to_file(
+    /// [`StoresError::FewLeft`], and those of the destination.
+    pub fn restore(
         &self,
-        path: &Path,
         opener: Option<&Opener>,
-        policy: Policy,
+        destination: Destination<'_>,
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let len = self.manifest.payload_len();
-        check_room(path, len)?;
-        remove_stale(parent(path));
-        let out = FileOut::create(path, policy)?;
-        let restored = self.segments(context, |archive, start, context| {
-            let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
-            archive.restore_by(&put, context)
-        })?;
-        let wanted = Wanted::new(PayloadRange::ALL, opener, self.extent())?;
-        wanted.open(out.file(), context, &|e| out.failure(e))?;
-        out.commit(wanted.part_len())?;
-        Ok(StoredRestored { payload_bytes: wanted.part_len(), ..restored })
+        match destination {
+            Destination::Writer(out, place) => self.to_writer(opener, (out, place), context),
+            Destination::File(path, policy) => {
+                check_room(path, self.manifest.payload_len())?;
+                remove_stale(parent(path));
+                let out = FileOut::create(path, policy)?;
+                let restored = self.segments(context, |archive, start, context| {
+                    let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
+                    archive.restore_by(&put, context)
+                })?;
+                let wanted = PayloadPart::new(PayloadRange::ALL, opener, self.extent())?;
+                wanted.open(out.file(), context, &|e| out.failure(e))?;
+                out.commit(wanted.part_len())?;
+                Ok(StoredRestored { payload_bytes: wanted.part_len(), ..restored })
+            }
+        }
     }
 
-    /// Restores the payload to a writer, segment after segment, each once it is proved as a whole.
-    ///
-    /// # Errors
-    /// As [`restore_to_file`](Stored::restore_to_file), and those of the writer, named `place`.
-    pub fn restore_to_writer(
+    fn to_writer(
         &self,
         opener: Option<&Opener>,
-        out: &mut dyn Write,
-        place: &Place,
+        (out, place): (&mut dyn Write, Place),
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
         let fail = |e| Error::io("write", place.clone(), e);
@@ -273,7 +272,7 @@ impl<'a> Stored<'a> {
         let mut trouble: Vec<String> = self.lost_meta().collect();
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
-            let meter: &dyn Meter = meter.as_ref();
+            let meter: &Gauge<'_> = &meter;
             let fetching = std::thread::Builder::new().spawn_scoped(scope, move || {
                 for encoding in &self.manifest.segments {
                     let fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter);
@@ -341,7 +340,7 @@ impl<'a> Stored<'a> {
                         if work(&archive)? {
                             return Ok(());
                         }
-                        let shards = archive.examine(&context).shards;
+                        let shards = archive.examine(&context)?.shards;
                         let came: Vec<u32> = fetch.came.keys().copied().collect();
                         let damaged: Vec<u32> =
                             came.into_iter().filter(|index| !is_own_intact(&shards, *index)).collect();
@@ -391,10 +390,10 @@ pub(super) fn is_own_intact(shards: &[ShardReport], index: u32) -> bool {
 /// The error of an operation that a store's error ended.
 pub(super) fn failure(error: &super::error::StoreError) -> Error {
     match error {
-        super::error::StoreError::Cancelled => Error::new("decode", StoresError::Stopped),
+        super::error::StoreError::Cancelled => Error::new("decode", ErrorKind::Cancelled),
         super::error::StoreError::Sink(why) => {
             Error::io("write", Place::Temporary, std::io::Error::other(why.clone()))
         }
-        error => Error::new("read", StoresError::Store(error.clone())),
+        error => Error::new("read", error.clone()),
     }
 }

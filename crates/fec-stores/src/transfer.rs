@@ -4,7 +4,7 @@ use super::call::Cancel;
 use super::error::StoreError;
 use super::keys;
 use super::places::Places;
-use fec_base::context::Meter;
+use fec_base::context::Gauge;
 use fec_base::io::output::OWNER_ALONE;
 use fec_core::format::shard_file::Encoding;
 use std::fs::{self, File};
@@ -64,7 +64,7 @@ impl Active {
 pub(super) struct Source<'a> {
     pub(super) places: &'a Places,
     pub(super) encoding: &'a Encoding,
-    pub(super) meter: &'a dyn Meter,
+    pub(super) meter: &'a Gauge<'a>,
     /// Shard and place.
     pub(super) key: (u32, usize),
     pub(super) size: u64,

@@ -10,7 +10,7 @@ use super::put::is_ours;
 use super::room::Room;
 use super::stored::{Stored, failure, is_own_intact};
 use super::transfer::{Active, Source, transfer};
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Class, Error, Place, Result};
 use fec_base::names::show;
 use fec_base::threads::Threads;
@@ -253,9 +253,9 @@ impl<'a> Stored<'a> {
         }
         let silent = context.silent();
         let meter = silent.meter("fetch", None);
-        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter.as_ref())?;
+        let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), &meter)?;
         fetch.know(copies.into_iter());
-        let mut suffice = |archive: &Archive| Ok(archive.examine(&silent).weakest as usize >= k);
+        let mut suffice = |archive: &Archive| Ok(archive.examine(&silent)?.weakest as usize >= k);
         match self.segment(segment, &mut fetch, &mut suffice, context) {
             Err(error) if matches!(error.cause(), Some(StoresError::FewLeft { .. })) => {
                 fetch.open_failures().for_each(|(place, why)| note(trouble, place, why.clone()));
@@ -308,7 +308,7 @@ impl<'a> Stored<'a> {
             let own: Vec<Candidate> = located.iter().filter(|of| of.place == place).copied().collect();
             let came: Mutex<Vec<(Candidate, Fetched)>> = Mutex::default();
             Threads(TOGETHER).run(own.len(), &|nth| {
-                let fetched = self.body(encoding, own[nth], &room, meter.as_ref());
+                let fetched = self.body(encoding, own[nth], &room, &meter);
                 lock(&came).push((own[nth], fetched));
             });
             let mut there = Vec::new();
@@ -328,7 +328,7 @@ impl<'a> Stored<'a> {
             }
             let input = Input::of_paths(&[room.shards()])?;
             let states = match Archive::open(&input, Some(encoding.root), &silent) {
-                Ok(archive) => archive.examine(&silent).shards,
+                Ok(archive) => archive.examine(&silent)?.shards,
                 Err(error) if matches!(error.cause(), Some(EncodingError::NothingFound(_))) => Vec::new(),
                 Err(error) => return Err(error),
             };
@@ -341,7 +341,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Fetches an object into a room. It is not fetched if it has the wrong length.
-    fn body(&self, encoding: &Encoding, candidate: Candidate, room: &Room, meter: &dyn Meter) -> Fetched {
+    fn body(&self, encoding: &Encoding, candidate: Candidate, room: &Room, meter: &Gauge<'_>) -> Fetched {
         let Candidate { index, place, size } = candidate;
         let (key, len) = (keys::shard(&encoding.root, index), encoding.layout().file_len);
         let cancel = &self.places.cancel;

@@ -36,15 +36,30 @@ pub struct Archive {
     pub(crate) place: Place,
 }
 
-/// The encoding that the caller asks for.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    root: Option<Digest>,
-    /// Only encodings with a signed root count.
-    trust: Option<&'a Trust>,
+/// The encoding that the caller wants, of those that an input holds. A root, or `None`, is one too.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Wanted<'a> {
+    /// Only the encoding under this root counts.
+    pub root: Option<Digest>,
+    /// Only encodings count whose root a trusted key signed (docs/FORMAT.md, section 19).
+    pub trust: Option<&'a Trust>,
 }
 
-impl Asked<'_> {
+impl From<Option<Digest>> for Wanted<'_> {
+    fn from(root: Option<Digest>) -> Self {
+        Wanted { root, trust: None }
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// The same, but only if a trusted key signed it; `None` asks for no signature.
+    pub fn signed_by(self, trust: Option<&'a Trust>) -> Wanted<'a> {
+        Wanted { trust, ..self }
+    }
+}
+
+impl Wanted<'_> {
     /// The signed roots among those found and asked for; none without `trust`.
     fn signed(&self, found: &[Box<dyn Found>], signatures: &Signatures) -> Result<Vec<Signed>> {
         let Some(trust) = self.trust else { return Ok(Vec::new()) };
@@ -65,46 +80,32 @@ impl Asked<'_> {
 }
 
 impl Archive {
-    /// Finds the encodings in an input, and chooses the one under the root `wanted`; without one, the only one that can
-    /// be restored (docs/FORMAT.md, sections 9.2 and 9.3).
+    /// Finds the encodings in an input, and chooses the wanted one; if any will do, the only one that can be restored
+    /// (docs/FORMAT.md, sections 9.2 and 9.3).
     ///
     /// # Errors
     /// [`NothingFound`](EncodingError::NothingFound), [`Ambiguous`](EncodingError::Ambiguous),
-    /// [`NoneWhole`](EncodingError::NoneWhole), and those of the input.
-    pub fn open(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
-        Archive::looked_up(input, Asked { root: wanted, trust: None }, context)
-    }
-
-    /// As [`Archive::open`], but only encodings count whose root a trusted key signed (docs/FORMAT.md, section 19).
-    ///
-    /// # Errors
-    /// As [`Archive::open`]; [`Unsigned`](fec_keys::sign::SignError::Unsigned) when no root that was found is signed.
-    pub fn open_signed(
-        input: &Input,
-        wanted: Option<Digest>,
-        trust: &Trust,
-        context: &Context<'_>,
-    ) -> Result<Archive> {
-        let archive = Archive::looked_up(input, Asked { root: wanted, trust: Some(trust) }, context)?;
-        match archive.root() {
+    /// [`NoneWhole`](EncodingError::NoneWhole), and those of the input;
+    /// [`Unsigned`](fec_keys::sign::SignError::Unsigned) when a signature is wanted and no root has one.
+    pub fn open<'w>(input: &Input, wanted: impl Into<Wanted<'w>>, context: &Context<'_>) -> Result<Archive> {
+        let wanted = wanted.into();
+        let archive = Archive::looked_up(input, wanted, context)?;
+        let is_one_shard = archive.form() == Form::Shards && matches!(input, Input::One(_));
+        match archive.root().filter(|_| wanted.trust.is_some() && wanted.root.is_none() && is_one_shard) {
             // A single shard file is read anew under its root, as if the caller had given that root.
-            Some(root)
-                if wanted.is_none() && archive.form() == Form::Shards && matches!(input, Input::One(_)) =>
-            {
-                Archive::looked_up(input, Asked { root: Some(root), trust: Some(trust) }, context)
-            }
-            _ => Ok(archive),
+            Some(root) => Archive::looked_up(input, Wanted { root: Some(root), ..wanted }, context),
+            None => Ok(archive),
         }
     }
 
-    fn looked_up(input: &Input, asked: Asked<'_>, context: &Context<'_>) -> Result<Archive> {
+    fn looked_up(input: &Input, wanted: Wanted<'_>, context: &Context<'_>) -> Result<Archive> {
         let mut seen = Seen::default();
         let mut found = Vec::new();
         for form in FORMS {
-            found.push(form.find(input, &mut seen, asked.root, context)?);
+            found.push(form.find(input, &mut seen, wanted.root, context)?);
         }
         let is_one = matches!(input, Input::One(_));
-        let opened = Archive::chosen(found, &seen, asked, is_one && seen.is_wanted, context);
+        let opened = Archive::chosen(found, &seen, wanted, is_one && seen.is_wanted, context);
         opened.map(|archive| Archive { place: input.place(), ..archive }).map_err(|mut error| {
             if let Some(EncodingError::NothingFound(found)) = error.cause_mut() {
                 // Only the file's header names the wanted root; no shard in it is whole.
@@ -124,8 +125,7 @@ impl Archive {
     pub fn open_by_index(input: &Input, wanted: Option<Digest>, context: &Context<'_>) -> Result<Archive> {
         match wanted.and_then(|wanted| container::by_index(input, wanted)) {
             Some(found) => {
-                let asked = Asked { root: wanted, trust: None };
-                let archive = Archive::chosen(vec![found], &Seen::default(), asked, false, context)?;
+                let archive = Archive::chosen(vec![found], &Seen::default(), wanted.into(), false, context)?;
                 Ok(Archive { place: input.place(), ..archive })
             }
             None => Archive::open(input, wanted, context),
@@ -136,37 +136,22 @@ impl Archive {
     ///
     /// # Errors
     /// As [`Archive::open`].
-    pub fn in_pipe(
+    pub fn in_pipe<'w>(
         pipe: impl io::Read,
         place: &Path,
         beginning: Beginning,
-        wanted: Option<Digest>,
+        wanted: impl Into<Wanted<'w>>,
         context: &Context<'_>,
     ) -> Result<Archive> {
-        let found = container::in_pipe(pipe, place, beginning, wanted, context)?;
-        Archive::chosen(vec![found], &Seen::default(), Asked { root: wanted, trust: None }, false, context)
-    }
-
-    /// As [`Archive::in_pipe`], but only signed roots count, as in [`Archive::open_signed`].
-    ///
-    /// # Errors
-    /// As [`Archive::open_signed`].
-    pub fn in_pipe_signed(
-        pipe: impl io::Read,
-        place: &Path,
-        beginning: Beginning,
-        (wanted, trust): (Option<Digest>, &Trust),
-        context: &Context<'_>,
-    ) -> Result<Archive> {
-        let found = container::in_pipe(pipe, place, beginning, wanted, context)?;
-        let asked = Asked { root: wanted, trust: Some(trust) };
-        Archive::chosen(vec![found], &Seen::default(), asked, false, context)
+        let wanted = wanted.into();
+        let found = container::in_pipe(pipe, place, beginning, wanted.root, context)?;
+        Archive::chosen(vec![found], &Seen::default(), wanted, false, context)
     }
 
     fn chosen(
         found: Vec<Box<dyn Found>>,
         seen: &Seen,
-        asked: Asked<'_>,
+        wanted: Wanted<'_>,
         is_one_shard: bool,
         context: &Context<'_>,
     ) -> Result<Archive> {
@@ -177,14 +162,14 @@ impl Archive {
         };
         let mut signatures = Signatures::default();
         found.iter().for_each(|found| signatures.absorb(found.signatures().clone()));
-        let signed = asked.signed(&found, &signatures)?;
+        let signed = wanted.signed(&found, &signatures)?;
         let roots: Option<Vec<Digest>> =
-            asked.trust.map(|_| signed.iter().map(|signed| signed.root).collect());
-        let wanted = match roots.as_deref() {
+            wanted.trust.map(|_| signed.iter().map(|signed| signed.root).collect());
+        let root = match roots.as_deref() {
             Some([only]) => Some(*only),
-            _ => asked.root,
+            _ => wanted.root,
         };
-        let choice = choose(&found, seen, wanted, roots.as_deref(), &check)?;
+        let choice = choose(&found, seen, root, roots.as_deref(), &check)?;
         let root = found[choice.0].candidates()[choice.1].root;
         let all = found.iter().flat_map(|found| found.candidates());
         let others = all.filter(|c| c.has_records && !c.is_in_annexes && c.root != root);
@@ -287,7 +272,7 @@ impl Archive {
         &self.signatures
     }
 
-    /// The trusted signer of the root, if [`Archive::open_signed`] asked for one.
+    /// The trusted signer of the root, if one was wanted.
     pub fn signed(&self) -> Option<&Signed> {
         self.signed.as_ref()
     }
@@ -303,9 +288,13 @@ impl Archive {
     }
 
     /// Looks at every byte of the chosen encoding.
+    ///
+    /// # Errors
+    /// [`Cancelled`](fec_base::ErrorKind::Cancelled).
     #[doc(hidden)]
-    pub fn examine(&self, context: &Context<'_>) -> Examination {
-        self.found[self.choice.0].examine(self.choice.1, context)
+    pub fn examine(&self, context: &Context<'_>) -> Result<Examination> {
+        let found = self.found[self.choice.0].examine(self.choice.1, context);
+        context.check("verify").map(|()| found)
     }
 
     pub(crate) fn repair_form(&self, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {

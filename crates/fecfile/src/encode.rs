@@ -299,7 +299,6 @@ fn meta(
 mod tests {
     use super::*;
     use fec_base::io::memory::MemoryStore;
-    use fec_base::io::output::ANYBODY;
     use fec_core::block::Code;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -340,11 +339,11 @@ mod tests {
         // The whole payload does not fit this memory, but sets and two groups of one set do: the container is then
         // written in place.
         let settings = Settings { max_memory: 100_000, ..Settings::default() };
-        let context = Context { settings, ..Context::default() };
+        let context = Context::new(settings);
         let options = Options { set_size: Some(12_288), ..Options::new(Code::new(3, 2).unwrap()) };
         let in_groups = Options { grouping: Grouping::Sets(1), ..options.clone() };
         let place = tempfile::tempdir().unwrap();
-        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+        let policy = Policy::new().with_sync(false);
         let store = MemoryStore::new();
         let file = |options: &Options| {
             let path = place.path().join("out.fec");

@@ -17,7 +17,7 @@ use crate::seal::error::SealError;
 use fec_base::context::Context;
 use fec_base::io::folder::Folder;
 use fec_base::io::list;
-use fec_base::io::output::{ANYBODY, FolderOut, Policy, check_absent, sync};
+use fec_base::io::output::{FolderOut, Policy, check_absent, sync};
 use fec_base::io::temporary::{parent, remove_stale_outputs};
 use fec_base::names::show_bytes;
 use fec_core::params::Form;
@@ -151,7 +151,7 @@ impl Output<'_> {
         };
         match self {
             Output::File(_) => {
-                check_absent(path, Policy { force: true, sync: false, permissions: ANYBODY }).map(|()| true)
+                check_absent(path, Policy::new().with_force(true).with_sync(false)).map(|()| true)
             }
             Output::Folder(..) if !meta.is_dir() => Err(Error::at("write", path, ErrorKind::NotAFolder)),
             Output::Folder(..) => {
@@ -225,7 +225,7 @@ impl Output<'_> {
         if !archive.others().is_empty() || !archive.leftovers().others.is_empty() {
             return Err(Error::at("keep", self.path(), EncodingError::HoldsAnother));
         }
-        let found = archive.examine(context);
+        let found = archive.examine(context)?;
         *intact = found.intact();
         if !found.is_intact() {
             self.check_read(archive.leftovers(), policy)?;
@@ -251,7 +251,7 @@ impl Output<'_> {
     /// The number of shards that are intact now.
     fn intact(&self, wanted: &Written, context: &Context<'_>) -> usize {
         let archive = self.input().and_then(|input| Archive::open(&input, Some(wanted.root), context));
-        archive.map_or(0, |archive| archive.examine(context).intact())
+        archive.and_then(|archive| archive.examine(context)).map_or(0, |found| found.intact())
     }
 
     /// Writes the kept files to the disk: their writer may not have waited for that.
@@ -277,7 +277,7 @@ impl Output<'_> {
     ) -> Error {
         if others.is_empty() {
             // The output holds no encoding, or none of which anything is left.
-            let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+            let policy = Policy::new().with_sync(false);
             let refused = match self {
                 Output::Folder(path, _) => FolderOut::check(path, policy),
                 Output::File(path) => check_absent(path, policy),
@@ -366,7 +366,7 @@ mod tests {
         let (folder, file) = (scratch.path().join("s"), scratch.path().join("c.fec"));
         let bytes: Vec<u8> = (0..300_000u32).map(|i| (i >> 3) as u8).collect();
         let options = Options { set_size: Some(20 << 10), ..Options::new(Code::new(4, 2).unwrap()) };
-        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+        let policy = Policy::new().with_sync(false);
         let context = Context::default();
         for output in [Output::Folder(&folder, b"name"), Output::File(&file)] {
             let run = |payload: &dyn Payload| encode(payload, output, policy, &options, &context);

@@ -64,6 +64,8 @@ pub mod within;
 
 pub use archive::Archive;
 pub use error::{Class, EncodingError, Error, ErrorKind, Result};
+pub use fec_base::context::Cancel;
+pub use fec_base::io::output::{Destination, Policy};
 pub use fec_base::{Context, Settings, io};
 pub use input::Input;
 pub use simple::{decode_path, decode_reader, encode_path, encode_reader, verify_path, verify_reader};

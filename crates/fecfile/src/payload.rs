@@ -206,6 +206,7 @@ pub(crate) fn digests(
             }
         });
         meter.add(len as u64);
+        meter.check()?;
         at += len as u64;
     }
     meter.finish();

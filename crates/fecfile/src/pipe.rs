@@ -9,7 +9,7 @@
 //! whether another chain could have been restored as well.
 
 use crate::choose::nothing_found;
-use crate::error::{EncodingError, Error, ErrorKind, Place, Result, WriteFailure};
+use crate::error::{EncodingError, Error, ErrorKind, Result, WriteFailure};
 use crate::forms::container::census::chains::may_follow;
 use crate::forms::container::census::{Census, MAX_BAD_METAS};
 use crate::forms::container::metas::Metas;
@@ -22,7 +22,7 @@ use crate::restore::{PayloadOut, put_in_memory};
 use crate::seal::open::{self, End, Opener, Opening, Unsealed};
 use crate::sets::{SetWalk, SpareDecoders, untrue};
 use fec_base::context::Context;
-use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
 use fec_base::names::hex;
 use fec_base::stages::Observed;
@@ -56,36 +56,29 @@ pub struct Pipe<'a, R> {
     pub keys: Option<&'a Keys>,
 }
 
-/// Decodes a container from a pipe to a file, which appears when the whole payload is proved.
+/// Decodes a container from a pipe: to a file, which appears when the whole payload is proved, or to a writer, which
+/// gets each group once it is proved by itself; a later fault is reported when it comes.
 ///
 /// # Errors
-/// Those of pipe and file; [`NotWhole`](EncodingError::NotWhole), [`Cut`](EncodingError::Cut) and the like.
-pub fn to_file<R: Read>(
+/// Those of pipe and destination; [`NotWhole`](EncodingError::NotWhole), [`Cut`](EncodingError::Cut) and the like.
+pub fn restore<R: Read>(
     pipe: Pipe<'_, R>,
-    path: &Path,
-    policy: Policy,
+    destination: Destination<'_>,
     context: &Context<'_>,
 ) -> Result<Restored> {
-    let out = FileOut::create(path, policy)?;
-    let fail = |e| out.failure(e);
-    let restored = Receiver::new(&pipe, &mut out.file(), &fail, context).run(pipe.input)?;
-    out.commit(restored.opened.or(restored.payload_len).unwrap_or(0))?;
-    Ok(restored)
-}
-
-/// Decodes a container from a pipe to a writer, named `place` in errors. Each group goes out once it is proved by
-/// itself; a later fault is reported when it comes.
-///
-/// # Errors
-/// As [`to_file`].
-pub fn to_writer<R: Read>(
-    pipe: Pipe<'_, R>,
-    out: &mut dyn Write,
-    place: &Place,
-    context: &Context<'_>,
-) -> Result<Restored> {
-    let fail = |e| Error::io("write", place.clone(), e);
-    Receiver::new(&pipe, out, &fail, context).run(pipe.input)
+    match destination {
+        Destination::File(path, policy) => {
+            let out = FileOut::create(path, policy)?;
+            let fail = |e| out.failure(e);
+            let restored = Receiver::new(&pipe, &mut out.file(), &fail, context).run(pipe.input)?;
+            out.commit(restored.opened.or(restored.payload_len).unwrap_or(0))?;
+            Ok(restored)
+        }
+        Destination::Writer(out, place) => {
+            let fail = |e| Error::io("write", place.clone(), e);
+            Receiver::new(&pipe, out, &fail, context).run(pipe.input)
+        }
+    }
 }
 
 /// Storage for the shards of a group until it is decoded, and then for its payload.
@@ -321,7 +314,7 @@ impl<'a> Receiver<'a> {
     fn run(mut self, input: impl Read) -> Result<Restored> {
         let meter = self.context.meter("decode", None);
         let (place, wanted) = (self.place, self.wanted);
-        scan(Piped(input), place, wanted, meter.as_ref(), |at, found| self.on(at, found))?;
+        scan(Piped(input), place, wanted, &meter, |at, found| self.on(at, found))?;
         meter.finish();
         self.end()
     }

@@ -4,15 +4,16 @@
 //! original that the part touches is lost, k shards of its set are read, and the set is decoded.
 
 use crate::archive::Archive;
-use crate::error::{EncodingError, Error, Place, Result, WriteFailure};
+use crate::error::{EncodingError, Error, Result, WriteFailure};
 use crate::forms::encoded::{Encoded, Load};
 use crate::groups::{GroupEntry, Groups};
 use crate::losses;
 use crate::report::{Outcome, Restored};
+use crate::restore::Put;
 use crate::seal::open::{End, Extent, Opener, Opening, Unsealed};
 use crate::sets::{SetEntry, untrue};
 use fec_base::context::Context;
-use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
 use fec_base::ranges::ByteRange;
 use fec_base::stages::{self, Observed, Stage};
@@ -23,7 +24,6 @@ use fec_core::set::{PlanCache, Reading, Run, SetDecoder, SetError};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Mutex;
 
 /// A wanted range of payload bytes; the end may be left open.
@@ -50,62 +50,44 @@ impl PayloadRange {
 }
 
 impl Archive {
-    /// Restores a part of the payload to a file, which appears when the whole part is proved.
+    /// Restores a range of the payload: to a file, which appears when the whole range is proved, or through a temporary
+    /// file to a writer.
     ///
     /// # Errors
-    /// [`OutOfPayload`](EncodingError::OutOfPayload), and as [`Archive::restore_to_file`]:
-    /// [`Lost`](EncodingError::Lost) when not all of the part can be restored.
-    pub fn range_to_file(
+    /// [`OutOfPayload`](EncodingError::OutOfPayload), and as [`Archive::restore`]: [`Lost`](EncodingError::Lost) when
+    /// not all of the range can be restored.
+    pub fn restore_range(
         &self,
         range: PayloadRange,
         opener: Option<&Opener>,
-        path: &Path,
-        policy: Policy,
+        destination: Destination<'_>,
         context: &Context<'_>,
     ) -> Result<Restored> {
         let encoded = self.encoded();
         self.check_seal(&encoded)?;
-        let wanted = Wanted::new(range, opener, encoded.extent())?;
-        let out = FileOut::create(path, policy)?;
-        let put = |offset: u64, part: &[u8]| out.put(offset, part);
-        let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
+        let wanted = PayloadPart::new(range, opener, encoded.extent())?;
+        let get = |put: &Put<'_>| part(&encoded, self.plans(), &wanted.encoded, put, context);
+        let outcome = match destination {
+            Destination::File(path, policy) => {
+                let out = FileOut::create(path, policy)?;
+                let outcome = get(&|offset, part| out.put(offset, part))?;
+                if outcome.is_whole() {
+                    wanted.open(out.file(), context, &|e| out.failure(e))?;
+                    let _stage = stages::enter(Stage::Write, 0);
+                    out.commit(wanted.part_len())?;
+                }
+                outcome
+            }
+            Destination::Writer(out, place) => {
+                let spool = Spool::new()?;
+                let outcome = get(&|offset, part| spool.put(offset, part))?;
+                if outcome.is_whole() {
+                    wanted.copy(&spool, out, &|e| Error::io("write", place.clone(), e))?;
+                }
+                outcome
+            }
+        };
         let written = outcome.is_whole();
-        if written {
-            wanted.open(out.file(), context, &|e| out.failure(e))?;
-            let _stage = stages::enter(Stage::Write, 0);
-            out.commit(wanted.part_len())?;
-        }
-        let bytes = &wanted.bytes;
-        let part = Some(ByteRange { start: bytes.start, end: bytes.end });
-        let opened = opener.filter(|_| written).map(|_| wanted.part_len());
-        let restored = Restored { part, opened, ..self.restored(&encoded, outcome, written)? };
-        self.part_of(restored)
-    }
-
-    /// Restores a part of the payload to a writer, through a temporary file.
-    ///
-    /// # Errors
-    /// As [`Archive::range_to_file`]; those of the writer, named `place`.
-    pub fn range_to_writer(
-        &self,
-        range: PayloadRange,
-        opener: Option<&Opener>,
-        out: &mut dyn Write,
-        place: &Place,
-        context: &Context<'_>,
-    ) -> Result<Restored> {
-        let encoded = self.encoded();
-        self.check_seal(&encoded)?;
-        let wanted = Wanted::new(range, opener, encoded.extent())?;
-        let fail = |e| Error::io("write", place.clone(), e);
-        let fail: &WriteFailure<'_> = &fail;
-        let spool = Spool::new()?;
-        let put = |offset: u64, part: &[u8]| spool.put(offset, part);
-        let outcome = part(&encoded, self.plans(), &wanted.encoded, &put, context)?;
-        let written = outcome.is_whole();
-        if written {
-            wanted.copy(&spool, out, fail)?;
-        }
         let bytes = &wanted.bytes;
         let part = Some(ByteRange { start: bytes.start, end: bytes.end });
         let opened = opener.filter(|_| written).map(|_| wanted.part_len());
@@ -122,8 +104,8 @@ impl Archive {
     }
 }
 
-/// A wanted part of a payload.
-pub struct Wanted<'a> {
+/// A part of a payload, and how it is opened.
+pub struct PayloadPart<'a> {
     /// Bytes of the payload.
     pub bytes: Range<u64>,
     /// Bytes of the encoded payload: if it is sealed, the chunks that hold any of `bytes`.
@@ -132,19 +114,19 @@ pub struct Wanted<'a> {
     opener: Option<&'a Opener>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> PayloadPart<'a> {
     /// The part for a range of the payload, which is encoded as `extent`.
     ///
     /// # Errors
     /// [`OutOfPayload`](EncodingError::OutOfPayload); [`SealError::Length`](crate::seal::SealError::Length).
-    pub fn new(range: PayloadRange, opener: Option<&'a Opener>, extent: Extent) -> Result<Wanted<'a>> {
+    pub fn new(range: PayloadRange, opener: Option<&'a Opener>, extent: Extent) -> Result<PayloadPart<'a>> {
         let encoded_len = extent.sealed_len;
         let bytes = range.of(opener.map_or(Ok(encoded_len), |opener| opener.opened_len(extent))?)?;
         let encoded = match opener {
             None => bytes.clone(),
             Some(_) => Opener::sealed_range(&bytes, encoded_len),
         };
-        Ok(Wanted { bytes, encoded, extent, opener })
+        Ok(PayloadPart { bytes, encoded, extent, opener })
     }
 
     /// The number of bytes in the part.
@@ -211,7 +193,7 @@ pub fn part(
     encoded: &Encoded<'_>,
     plans: &PlanCache,
     bytes: &Range<u64>,
-    put: &(dyn Fn(u64, &[u8]) -> Result<()> + Sync),
+    put: &Put<'_>,
     context: &Context<'_>,
 ) -> Result<Outcome> {
     encoded.check_memory(&context.settings)?;
@@ -228,7 +210,7 @@ pub fn part(
         loop {
             let Some(set) = lock(&queue).next() else { break };
             let mut outcome = Outcome::default();
-            let result = part.set(&set, &mut decoder, &mut outcome);
+            let result = context.check("decode").and_then(|()| part.set(&set, &mut decoder, &mut outcome));
             let mut total = lock(&total);
             match (&mut *total, result) {
                 (Ok(sum), Ok(())) => sum.absorb(outcome),

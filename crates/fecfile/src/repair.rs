@@ -69,7 +69,7 @@ impl Archive {
             // An earlier repair may have been killed at its last file, with nothing left to do but this.
             remove_stale_outputs(if path.is_dir() { path } else { parent(path) });
         }
-        let found = self.examine(context);
+        let found = self.examine(context)?;
         let encoded = self.encoded();
         let code = encoded.shape().code;
         let Some(root) = self.root().filter(|_| found.weakest as usize >= code.k()) else {

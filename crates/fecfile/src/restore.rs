@@ -10,7 +10,7 @@ use crate::seal::open::{End, Opener, Opening, Unsealed};
 use crate::sets::{Nobody, SetEntry, SetVisitor, SetWalk};
 use fec_base::context::Context;
 use fec_base::io::ReadAt;
-use fec_base::io::output::{self, FileOut, Policy};
+use fec_base::io::output::{self, Destination, FileOut, Policy};
 use fec_base::io::spool::Spool;
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::stages::{self, Stage};
@@ -64,87 +64,34 @@ pub struct Wish<'a> {
 }
 
 impl Archive {
-    /// Restores the payload to a file, which appears when it is whole; with `partial` also with zeros in place of lost
-    /// bytes.
+    /// Restores the payload. A file appears when it is whole; with `partial` also with zeros in place of lost bytes. A
+    /// writer gets an encoding of several groups group after group, each as soon as it is proved; an only group goes
+    /// through a temporary file.
     ///
     /// # Errors
     /// [`Lost`](EncodingError::Lost), with the parts that are left, when the payload cannot be restored whole and
-    /// `partial` is not set; nothing is written then. [`Untrue`](EncodingError::Untrue) and
-    /// [`OtherDigest`](EncodingError::OtherDigest) when the root binds something that breaks a rule.
-    /// [`SealError`](crate::seal::SealError) when the seal is lost or does not open. Those of the file, and
-    /// [`SetMemory`](fec_base::ErrorKind::SetMemory).
-    pub fn restore_to_file(
+    /// `partial` is not set: no file appears then, but a writer may have got the groups in front of a lost one.
+    /// [`Untrue`](EncodingError::Untrue) and [`OtherDigest`](EncodingError::OtherDigest) when the root binds something
+    /// that breaks a rule. [`SealError`](crate::seal::SealError) when the seal is lost or does not open. Those of the
+    /// destination and of temporary files; [`SetMemory`](fec_base::ErrorKind::SetMemory); for a writer, with `partial`,
+    /// [`FewLeft`](EncodingError::FewLeft).
+    pub fn restore(
         &self,
-        path: &Path,
-        policy: Policy,
+        destination: Destination<'_>,
         wish: Wish<'_>,
         context: &Context<'_>,
     ) -> Result<Restored> {
-        self.restore(wish, context, |encoded, walk| {
-            let len = encoded.known_len();
-            output::check_room(path, len)?;
-            remove_stale(parent(path));
-            let out = FileOut::create(path, policy)?;
-            let put = |offset, bytes: &[u8]| out.put(offset, bytes);
-            let visitor = PayloadOut { put: &put, partial: wish.partial };
-            let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
-            let keep = outcome.untrue.is_none() && (outcome.is_whole() || wish.partial);
-            if keep && wish.strict && outcome.is_whole() {
-                let written = WrittenPayload { bytes: out.file(), len, place: path.into() };
-                check_digests(encoded, &written, context)?;
-            }
-            if keep {
-                let len = match wish.opener {
-                    None => len,
-                    Some(opener) => {
-                        let file = out.file();
-                        file.set_len(len).map_err(|e| out.failure(e))?;
-                        let extent = encoded.extent();
-                        let gaps = !outcome.is_whole() || extent.is_cut;
-                        let threads = Threads(context.settings.threads);
-                        let plain = opener.opened_len(extent)?;
-                        opener.open_file(file, (extent, &(0..plain)), gaps, threads, &|e| out.failure(e))?;
-                        plain
-                    }
-                };
-                let _stage = stages::enter(Stage::Write, 0);
-                out.commit(len)?;
-            }
-            Ok((outcome, keep))
-        })
-    }
-
-    /// Restores the payload to a writer, from front to back. An encoding of several groups goes out group after group,
-    /// each as soon as it is proved. An encoding of a single group goes through a temporary file.
-    ///
-    /// # Errors
-    /// As [`restore_to_file`](Archive::restore_to_file), but groups in front of a lost one have gone out by then. Those
-    /// of the writer, named `place`, and of the temporary file; with `partial` [`FewLeft`](EncodingError::FewLeft).
-    pub fn restore_to_writer(
-        &self,
-        out: &mut dyn Write,
-        place: &Place,
-        wish: Wish<'_>,
-        context: &Context<'_>,
-    ) -> Result<Restored> {
-        self.restore(wish, context, |encoded, walk| {
-            if wish.partial {
-                check_left(encoded)?;
-            }
-            let fail = |e| Error::io("write", place.clone(), e);
-            let as_a_whole = wish.opener.is_some() && wish.partial;
-            if as_a_whole || wish.strict && has_digests(encoded) {
-                return whole(encoded, walk, wish, out, &fail);
-            }
-            let mut out = Unsealed::new(wish.opener, out, Opening::default());
-            by_group(encoded, walk, wish.partial, &mut out, &fail)
-        })
+        let restored = self.attempt(wish, context, |encoded, walk| match destination {
+            Destination::File(path, policy) => to_file(encoded, walk, wish, (path, policy)),
+            Destination::Writer(out, place) => to_writer(encoded, walk, wish, (out, place)),
+        })?;
+        if wish.partial { Ok(restored) } else { self.whole_of(restored) }
     }
 
     /// Restores the payload by `put`. The result tells whether `put` got all of the payload, or only a part.
     ///
     /// # Errors
-    /// As [`restore_to_file`](Archive::restore_to_file), but for [`Lost`](EncodingError::Lost).
+    /// As [`restore`](Archive::restore), but for [`Lost`](EncodingError::Lost).
     #[doc(hidden)]
     pub fn restore_by(&self, put: &Put<'_>, context: &Context<'_>) -> Result<Restored> {
         self.attempt(Wish::default(), context, |encoded, walk| {
@@ -153,17 +100,6 @@ impl Archive {
             let is_whole = outcome.is_whole();
             Ok((outcome, is_whole))
         })
-    }
-
-    /// Restores the payload with `write`; a payload that is not whole is an error unless `partial` is set.
-    fn restore(
-        &self,
-        wish: Wish<'_>,
-        context: &Context<'_>,
-        write: impl FnOnce(&Encoded<'_>, &mut SetWalk<'_>) -> Result<(Outcome, bool)>,
-    ) -> Result<Restored> {
-        let restored = self.attempt(wish, context, write)?;
-        if wish.partial { Ok(restored) } else { self.whole_of(restored) }
     }
 
     /// The result, if the payload was restored whole.
@@ -189,7 +125,7 @@ impl Archive {
         encoded.check_memory(&context.settings)?;
         let meter = context.meter("decode", Some(encoded.known_len()));
         let mut walk = SetWalk::new(context, self.plans());
-        walk.meter = Some(meter.as_ref());
+        walk.meter = Some(&meter);
         walk.strict = wish.strict;
         let (outcome, written) = write(&encoded, &mut walk)?;
         meter.finish();
@@ -211,6 +147,62 @@ impl Archive {
         walk.strict = wish.strict;
         walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody).map(Some)
     }
+}
+
+fn to_file(
+    encoded: &Encoded<'_>,
+    walk: &SetWalk<'_>,
+    wish: Wish<'_>,
+    (path, policy): (&Path, Policy),
+) -> Result<(Outcome, bool)> {
+    let len = encoded.known_len();
+    output::check_room(path, len)?;
+    remove_stale(parent(path));
+    let out = FileOut::create(path, policy)?;
+    let put = |offset, bytes: &[u8]| out.put(offset, bytes);
+    let visitor = PayloadOut { put: &put, partial: wish.partial };
+    let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &visitor)?;
+    let keep = outcome.untrue.is_none() && (outcome.is_whole() || wish.partial);
+    if keep && wish.strict && outcome.is_whole() {
+        let written = WrittenPayload { bytes: out.file(), len, place: path.into() };
+        check_digests(encoded, &written, &walk.context)?;
+    }
+    if keep {
+        let len = match wish.opener {
+            None => len,
+            Some(opener) => {
+                let file = out.file();
+                file.set_len(len).map_err(|e| out.failure(e))?;
+                let extent = encoded.extent();
+                let gaps = !outcome.is_whole() || extent.is_cut;
+                let threads = Threads(walk.context.settings.threads);
+                let plain = opener.opened_len(extent)?;
+                opener.open_file(file, (extent, &(0..plain)), gaps, threads, &|e| out.failure(e))?;
+                plain
+            }
+        };
+        let _stage = stages::enter(Stage::Write, 0);
+        out.commit(len)?;
+    }
+    Ok((outcome, keep))
+}
+
+fn to_writer(
+    encoded: &Encoded<'_>,
+    walk: &mut SetWalk<'_>,
+    wish: Wish<'_>,
+    (out, place): (&mut dyn Write, Place),
+) -> Result<(Outcome, bool)> {
+    if wish.partial {
+        check_left(encoded)?;
+    }
+    let fail = |e| Error::io("write", place.clone(), e);
+    let as_a_whole = wish.opener.is_some() && wish.partial;
+    if as_a_whole || wish.strict && has_digests(encoded) {
+        return whole(encoded, walk, wish, out, &fail);
+    }
+    let mut out = Unsealed::new(wish.opener, out, Opening::default());
+    by_group(encoded, walk, wish.partial, &mut out, &fail)
 }
 
 /// A payload that was just written and is read again.

@@ -12,7 +12,7 @@ use crate::forms::encoded::{Load, Records};
 use crate::groups::{GroupEntry, Groups};
 use crate::losses::{self, Losses};
 use crate::report::Outcome;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::stages::{self, Observed};
 use fec_base::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
@@ -113,7 +113,7 @@ pub struct SetWalk<'a> {
     /// Bytes that the decoders may take together.
     pub budget: u64,
     /// Counts the payload bytes of the sets that were walked over.
-    pub meter: Option<&'a dyn Meter>,
+    pub meter: Option<&'a Gauge<'a>>,
     /// Require every set to be a codeword, recovery shards included.
     pub strict: bool,
     /// Decoders of earlier walks, for visitors that need the same rows.
@@ -161,7 +161,10 @@ impl<'a> SetWalk<'a> {
             let mut result = Ok(());
             while !stop.load(Ordering::Relaxed) {
                 let Some(set) = lock(&queue).next() else { break };
-                result = self.set(records, &set, &mut decoder, inner, visitor, &mut outcome);
+                result = self
+                    .context
+                    .check("decode")
+                    .and_then(|()| self.set(records, &set, &mut decoder, inner, visitor, &mut outcome));
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
                     break;

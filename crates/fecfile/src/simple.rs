@@ -11,7 +11,7 @@ use crate::report::{Restored, Verified, Written};
 use crate::restore::Wish;
 use fec_base::context::Context;
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_core::digest::Digest;
 use std::io::{Read, Write};
@@ -62,7 +62,7 @@ pub fn decode_path(
     // A sealed payload is refused, since there are no keys.
     let opener = archive.opener(None)?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
-    archive.restore_to_file(output, policy(context).made_of_paths([path]), wish, context)
+    archive.restore(Destination::File(output, policy(context).made_of_paths([path])), wish, context)
 }
 
 /// Restores the payload of a container that `input` reads. Each group goes out once it is proved by itself. If the
@@ -77,7 +77,7 @@ pub fn decode_reader(
     context: &Context<'_>,
 ) -> Result<Restored> {
     let pipe = Pipe { input, place: Path::new("-"), beginning: Beginning::Other, wanted: root, keys: None };
-    pipe::to_writer(pipe, output, &Place::Output, context)
+    pipe::restore(pipe, Destination::writer(output), context)
 }
 
 /// Checks every byte of `path`: a folder of shard files, a single shard file (with its root), or a container.
@@ -97,7 +97,7 @@ pub fn verify_reader(input: impl Read, root: Option<Digest>, context: &Context<'
 }
 
 fn policy(context: &Context<'_>) -> Policy {
-    Policy { force: false, sync: context.settings.sync, permissions: ANYBODY }
+    Policy::new().with_sync(context.settings.sync)
 }
 
 #[cfg(test)]

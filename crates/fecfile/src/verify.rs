@@ -16,7 +16,7 @@ impl Archive {
         if deep && self.is_one_shard() {
             return Err(Error::new("verify", EncodingError::OneShardDeep));
         }
-        let found = self.examine(context);
+        let found = self.examine(context)?;
         let encoded = self.encoded();
         let k = encoded.shape().code.k() as u32;
         let is_restorable = encoded.payload_len.is_some() && found.weakest >= k && !encoded.is_seal_lost();
@@ -26,7 +26,7 @@ impl Archive {
                 encoded.check_memory(&context.settings)?;
                 let meter = context.meter("decode", Some(encoded.known_len()));
                 let mut walk = SetWalk::new(context, self.plans());
-                walk.meter = Some(meter.as_ref());
+                walk.meter = Some(&meter);
                 walk.strict = true;
                 let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
                 meter.finish();

@@ -1,8 +1,8 @@
 //! The examples of the guide (docs/guide/library.md) and of the crate's README, with more shards lost than the code
 //! allows. Each ends with an error and leaves no payload.
 
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
-use fecfile::error::Place;
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
 use fecfile::restore::Wish;
@@ -73,7 +73,7 @@ fn a_store_of_ones_own() {
     let root = encode::to_store(&payload, b"numbers", &store, &options, &context).unwrap().root;
     let archive = || Archive::open(&Input::of_store(&store).unwrap(), Some(root), &context).unwrap();
     let restore =
-        |back: &mut Vec<u8>| archive().restore_to_writer(back, &Place::Nowhere, Wish::default(), &context);
+        |back: &mut Vec<u8>| archive().restore(Destination::writer(back), Wish::default(), &context);
     for index in 0..4 {
         store.remove(format!("numbers.{index:03}.shard")).unwrap();
     }

@@ -1,14 +1,13 @@
 //! An operation that gets a single thread computes on that thread alone.
 
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_core::block::Code;
 use fec_keys::age::{Identity, KeyKind, Recipient};
 use fec_keys::cipher::Cipher;
 use fecfile::archive::Archive;
 use fecfile::encode;
-use fecfile::error::Place;
 use fecfile::payload::{Options, PayloadDigests, Source};
 use fecfile::restore::Wish;
 use fecfile::seal::{SealedTo, Sealing};
@@ -44,9 +43,8 @@ fn one_thread_is_one_thread() {
     let payload = folder.path().join("payload");
     let bytes: Vec<u8> = (0..20_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     std::fs::write(&payload, bytes).expect("a file");
-    let context =
-        Context { settings: Settings { threads: 1, sync: false, ..Settings::new() }, ..Context::default() };
-    let policy = Policy { force: true, sync: false, permissions: ANYBODY };
+    let context = Context::new(Settings { threads: 1, sync: false, ..Settings::new() });
+    let policy = Policy::new().with_force(true).with_sync(false);
     let code = Code::new(10, 4).expect("a code");
     let plain = || Options::new(code);
     let identity = || Identity::generate(KeyKind::X25519).expect("a key").recipient();
@@ -67,7 +65,7 @@ fn one_thread_is_one_thread() {
     let archive = Archive::open(&of(&container), None, &context).expect("an encoding");
     let strict = Wish { strict: true, ..Wish::default() };
     let restore = || {
-        let restored = archive.restore_to_writer(&mut std::io::sink(), &Place::Nowhere, strict, &context);
+        let restored = archive.restore(Destination::writer(&mut std::io::sink()), strict, &context);
         assert!(restored.expect("it is restored").is_whole());
     };
     assert_eq!(more_threads(restore), 0, "restoring");

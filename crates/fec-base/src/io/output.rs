@@ -19,8 +19,24 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOp
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+/// Where a payload goes: the caller keeps the writer, and the file is made.
+pub enum Destination<'a> {
+    /// A file, which appears when it is whole.
+    File(&'a Path, Policy),
+    /// A writer, which gets the bytes from front to back, and its name in errors.
+    Writer(&'a mut dyn Write, Place),
+}
+
+impl<'a> Destination<'a> {
+    /// A writer that has no name.
+    pub fn writer(out: &'a mut dyn Write) -> Destination<'a> {
+        Destination::Writer(out, Place::Output)
+    }
+}
+
 /// Rules for making an output.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Policy {
     /// An existing output may be replaced.
     pub force: bool,
@@ -35,7 +51,33 @@ pub const ANYBODY: u32 = 0o666;
 /// [`permissions`](Policy::permissions) of a secret.
 pub const OWNER_ALONE: u32 = 0o600;
 
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::new()
+    }
+}
+
 impl Policy {
+    /// Replaces nothing, waits until the output is on the disk, and lets anybody read it whom the umask lets.
+    pub const fn new() -> Policy {
+        Policy { force: false, sync: true, permissions: ANYBODY }
+    }
+
+    /// The same policy, with or without leave to replace an existing output.
+    pub const fn with_force(self, force: bool) -> Policy {
+        Policy { force, ..self }
+    }
+
+    /// The same policy, with or without waiting for the disk.
+    pub const fn with_sync(self, sync: bool) -> Policy {
+        Policy { sync, ..self }
+    }
+
+    /// The same policy with other permissions of new files.
+    pub const fn with_permissions(self, permissions: u32) -> Policy {
+        Policy { permissions, ..self }
+    }
+
     /// The policy for an output that is made of a file with these permissions: only readers of the file may read the
     /// output.
     pub fn made_of(self, mode: u32) -> Policy {
@@ -295,7 +337,7 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of the system.
 pub fn sync(path: &Path) -> Result<()> {
-    sync_folder(path, Policy { force: false, sync: true, permissions: ANYBODY }, None)
+    sync_folder(path, Policy::new(), None)
 }
 
 /// A folder of files that appears under its name only when all files are whole.
@@ -524,7 +566,8 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
 /// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
 pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
     check_own(path, "write")?;
-    let out = FileOut::create(path, Policy { force: true, sync, permissions: OWNER_ALONE })?;
+    let out =
+        FileOut::create(path, Policy::new().with_force(true).with_sync(sync).with_permissions(OWNER_ALONE))?;
     // The old file's permissions are not kept.
     set_mode_if_any(out.file(), OWNER_ALONE).map_err(|e| out.failure(e))?;
     out.put(0, text.as_bytes())?;
@@ -548,7 +591,7 @@ pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Meta
 /// # Errors
 /// Those of the file, and that it exists.
 pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
-    let out = FileOut::create(path, Policy { force: false, sync: true, permissions: OWNER_ALONE })?;
+    let out = FileOut::create(path, Policy::new().with_permissions(OWNER_ALONE))?;
     out.put(0, secret)?;
     out.commit(secret.len() as u64)
 }

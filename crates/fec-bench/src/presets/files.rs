@@ -7,9 +7,8 @@ use crate::locate::{self, MEANING, MachineLimits, WhereTime};
 use crate::random::Mmix;
 use crate::slices::Slices;
 use crate::table::{FigureTable, Findings, figure, key};
-use fec_base::context::Silent;
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_base::io::temporary::Temporary;
 use fec_base::stages::{self, Thread, Work};
@@ -162,8 +161,8 @@ impl Files {
     }
 
     fn run(&self, operation: FileOperation, sync: bool) -> Result<()> {
-        let context = Context { settings: Settings { sync, ..self.settings }, progress: &Silent };
-        let policy = Policy { force: true, sync, permissions: ANYBODY };
+        let context = Context::new(Settings { sync, ..self.settings });
+        let policy = Policy::new().with_force(true).with_sync(sync);
         let options = Options::new(self.code);
         let payload = || SourceFile::open(&self.at("payload"), self.settings.map);
         match operation {
@@ -191,7 +190,8 @@ impl Files {
 
     fn decode(&self, name: &str, policy: Policy, context: &Context<'_>) -> Result<()> {
         let archive = self.open(name, context)?;
-        let restored = archive.restore_to_file(&self.at("back"), policy, Wish::default(), context)?;
+        let restored =
+            archive.restore(Destination::File(&self.at("back"), policy), Wish::default(), context)?;
         restored.is_whole().then_some(()).ok_or(Error::WrongFile)
     }
 

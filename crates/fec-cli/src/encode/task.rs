@@ -171,7 +171,7 @@ impl<'a> Task<'a> {
             Input::Pipe(pipe) => made_of_file(settings.policy(args.force), pipe),
         };
         let bars = settings.bars("scan");
-        let context = Context { settings: settings.library, progress: &bars };
+        let context = settings.context(&bars);
         if let Target::Folder(_) = target
             && args.group_size.is_some()
         {

@@ -87,7 +87,7 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
     if (bytes.len() + line.len()) as u64 > MOST {
         let half = &bytes[bytes.len() / 2..];
         let newer = half.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &half[at + 1..]);
-        let policy = Policy { force: true, sync: false, permissions: 0o600 };
+        let policy = Policy::new().with_force(true).with_sync(false).with_permissions(0o600);
         let text = String::from_utf8_lossy(newer) + &*line;
         return write_text(path, &text, policy).map_err(io::Error::other);
     }

@@ -12,7 +12,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use crate::target::quoted;
-use fec_base::io::output::{ANYBODY, Policy, is_same};
+use fec_base::io::output::{Policy, is_same};
 use fec_base::names::{hex, show, show_bytes};
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
@@ -21,7 +21,7 @@ use fec_sidecar::examine::base_of;
 use fec_sidecar::protect::{Protect, Protected, protect};
 use fec_sidecar::update::{Anew, Updated, update};
 use fec_sidecar::{Sidecar, signature_path};
-use fecfile::Context;
+
 use fecfile::seal::SealedTo;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &args::Protect, settings: &Settings) -> Result<Exit> {
         _ => Open { identity: args.identity.clone(), passphrase: false }.keys()?,
     };
     let bars = settings.bars("protect");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let job = Protect {
         paths: &paths,
         output: &output,
@@ -137,7 +137,7 @@ impl<'a> Signing<'a> {
     }
 
     fn detached(&self, force: bool) -> Option<Detached<'_>> {
-        let policy = Policy { force, sync: true, permissions: ANYBODY };
+        let policy = Policy::new().with_force(force);
         self.key.as_ref().map(|key| Detached { key, path: &self.place, policy })
     }
 

@@ -14,7 +14,7 @@ use fec_keys::sign::Signed;
 use fec_sidecar::examine::{State, base_of};
 use fec_sidecar::repair::{LeftOut, Mend, Mended, Part, repair};
 use fec_sidecar::{Sidecar, SidecarError};
-use fecfile::{Context, Error};
+use fecfile::Error;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub(crate) fn run(path: &Path, args: &args::Repair, settings: &Settings) -> Resu
         return Err(Failure::usage("repair: --undo needs the name of a file"));
     }
     let bars = settings.bars("repair");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let keys = args.open.keys()?;
     let (sidecar, signed) = open(path, args.root, &args.trusted, keys.as_ref(), settings)?;
     let base = base_of(&sidecar, args.base.as_deref())?;

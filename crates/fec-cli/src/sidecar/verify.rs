@@ -11,8 +11,8 @@ use fec_core::digest::Digest;
 use fec_keys::age::Keys;
 use fec_sidecar::examine::{Examined, Scope, base_of, examine, examine_deep};
 use fec_sidecar::scrub::{Scrub, scrub};
+use fecfile::Error;
 use fecfile::seal::SealError;
-use fecfile::{Context, Error};
 use std::path::Path;
 use std::time::Instant;
 
@@ -61,7 +61,7 @@ pub(crate) fn look(
 ) -> Result<Looked> {
     let started = Instant::now();
     let bars = settings.bars("verify");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let (sidecar, signed) = open(path, root, &args.trusted, keys, settings)?;
     if sidecar.was_sealed() && args.state.is_some() {
         return Err(Error::at("verify --state", path, SealError::TellsNames).into());

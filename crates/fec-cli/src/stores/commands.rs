@@ -12,7 +12,7 @@ use fec_base::io::small;
 use fec_base::names::{hex, is_plain, show, show_bytes};
 use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
-use fec_stores::StoreError;
+
 use fec_stores::call::CallOptions;
 use fec_stores::error::StoresError;
 use fec_stores::mend::StoredRepair;
@@ -20,7 +20,7 @@ use fec_stores::places::Places;
 use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
 use fec_stores::stored::Stored;
 use fec_stores::target::{Target as Store, TargetError};
-use fecfile::Context;
+
 use fecfile::error::{Error, ErrorKind};
 use fecfile::payload::{Options, Source};
 use fecfile::seal::Opener;
@@ -69,7 +69,7 @@ pub(crate) fn send(
         return Err(Failure::usage("encode --to: a segment has at least one byte"));
     }
     let bars = settings.bars("scan");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     defer("encode", settings, false);
     let sent = send_to(source, name, &places, &options, &context).map_err(explain("encode"))?;
     let root = hex(&sent.root);
@@ -140,21 +140,11 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let target = target(args, output, &stored, opener)?;
     let policy = stored.made_of_objects(settings.policy(args.force));
     let bars = settings.bars("scan");
-    let context = Context { settings: settings.library, progress: &bars };
-    let restored = match (&target, args.range) {
-        (Target::File(path) | Target::Folder(path), None) => {
-            stored.restore_to_file(path, opener, policy, &context)
-        }
-        (Target::File(path) | Target::Folder(path), Some(range)) => {
-            stored.range_to_file(range, opener, path, policy, &context)
-        }
-        (Target::Stdout | Target::Special(_), range) => {
-            let (mut out, place) = target.sequential()?;
-            match range {
-                None => stored.restore_to_writer(opener, &mut out, &place, &context),
-                Some(range) => stored.range_to_writer(range, opener, &mut out, &place, &context),
-            }
-        }
+    let context = settings.context(&bars);
+    let mut out = target.open()?;
+    let restored = match args.range {
+        None => stored.restore(opener, out.destination(policy), &context),
+        Some(range) => stored.restore_range(range, opener, out.destination(policy), &context),
     };
     let restored = restored.map_err(explain("decode"))?;
     let report = DecodeReport::new(&stored, (&restored, opener.is_some()), &places, &target, started);
@@ -170,7 +160,7 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
         .map_err(explain("verify"))?;
     let bars = settings.bars("verify");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
     settings.report_here(&report, &report.describe())?;
@@ -211,7 +201,7 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
         .map_err(explain("repair"))?;
     let bars = settings.bars("repair");
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
     let report = RepairReport::new(&stored, &repaired, &places, &how, started);
     settings.report(&report, &report.describe(), false)?;
@@ -285,7 +275,9 @@ fn parse(name: &str) -> Result<Store> {
 
 fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Places> {
     let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
-    Places::open(targets, options, settings.library.sync).map_err(explain("open"))
+    let mut places = Places::open(targets, options, settings.library.sync).map_err(explain("open"))?;
+    places.cancel = interrupt::cancel().child();
+    Ok(places)
 }
 
 /// The target of the payload: -o, or the recorded name.
@@ -314,11 +306,10 @@ fn target(
     if let Target::File(path) = &target {
         fec_base::io::output::check_absent(
             path,
-            fec_base::io::output::Policy {
-                force: args.force,
-                sync: false,
-                permissions: fec_base::io::output::ANYBODY,
-            },
+            fec_base::io::output::Policy::new()
+                .with_force(args.force)
+                .with_sync(false)
+                .with_permissions(fec_base::io::output::ANYBODY),
         )?;
     }
     Ok(target)
@@ -346,20 +337,15 @@ fn interrupted(command: &str) -> Failure {
 
 /// Puts an error into the words of the command line.
 fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
-    move |error| {
-        let was_stopped = |cause: &StoresError| {
-            matches!(cause, StoresError::Stopped | StoresError::Store(StoreError::Cancelled))
-        };
-        match error.cause() {
-            Some(cause) if was_stopped(cause) && interrupt::interrupted() => {
-                if !interrupt::may_speak() {
-                    // The thread that speaks also ends the process.
-                    std::thread::sleep(Duration::from_secs(1));
-                }
-                interrupted(command)
+    move |error| match error.kind {
+        ErrorKind::Cancelled => {
+            if !interrupt::may_speak() {
+                // The thread that speaks also ends the process.
+                std::thread::sleep(Duration::from_secs(1));
             }
-            _ => with_help(error),
+            interrupted(command)
         }
+        _ => with_help(error),
     }
 }
 

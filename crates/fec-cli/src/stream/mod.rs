@@ -23,7 +23,7 @@ use fec_live::received::Received;
 use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
 use fec_live::udp::Replies;
 use fecfile::error::{Cause, Place};
-use fecfile::{Context, Error, ErrorKind};
+use fecfile::{Error, ErrorKind};
 use report::{ReceivedReport, SentReport};
 use std::fs::File;
 use std::net::SocketAddr;
@@ -45,7 +45,7 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let input = open(args.input())?;
     let (destination, output) = destination(args, ways, made_of_file(settings.policy(args.force), &input))?;
     let bars = settings.live_bars();
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     let place = Place::Path(args.input().to_path_buf());
     if !matches!(&destination, PacketDestination::Bytes(output) if output.is_file()) {
         // The receiver is told of the end. An output file would hold only a part of the input, and does not appear.
@@ -194,7 +194,7 @@ fn received(
     let options = args.live.options(is_network, is_live, key);
     let output = output(target, made_of_inputs(settings.policy(args.force), &args.inputs))?;
     let bars = settings.live_bars();
-    let context = Context { settings: settings.library, progress: &bars };
+    let context = settings.context(&bars);
     if args.live.follow {
         interrupt::defer();
     }

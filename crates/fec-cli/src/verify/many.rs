@@ -19,8 +19,8 @@ use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_sidecar::Sidecar;
+use fecfile::Input;
 use fecfile::archive::Archive;
-use fecfile::{Context, Input};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ pub(super) fn one_of_root(
 
 /// The shard files that have the root that was asked for.
 fn files_of_root(args: &args::Verify, settings: &Settings) -> Vec<PathBuf> {
-    let context = Context { settings: settings.library, ..Context::default() };
+    let context = settings.context(&fec_base::context::Silent);
     let archive = Input::of_paths(&args.inputs).and_then(|input| Archive::open(&input, args.root, &context));
     args.root.zip(archive.ok()).map_or_else(Vec::new, |(root, archive)| archive.files_of(&root))
 }
@@ -274,7 +274,7 @@ impl<'a> Checks<'a> {
     fn row(&self, name: &str, input: fecfile::Result<Input>, root: Option<Digest>) -> Result<Row> {
         let Checks { args, settings, .. } = *self;
         let bars = settings.bars("verify");
-        let context = Context { settings: settings.library, progress: &bars };
+        let context = settings.context(&bars);
         let trust = sign::trust(&args.trusted)?;
         let input = input?;
         let archive = find(&input, root, trust.as_ref(), &context)?;

@@ -2,10 +2,11 @@
 
 use super::report::Asked;
 use crate::failure::Exit;
+use fec_base::io::output::Destination;
 use fec_core::digest::Digest;
 use fec_keys::sign::Trust;
-use fecfile::archive::Archive;
-use fecfile::error::{Class, Place};
+use fecfile::archive::{Archive, Wanted};
+use fecfile::error::Class;
 use fecfile::report::{Deep, Verified};
 use fecfile::restore::Wish;
 use fecfile::seal::Opener;
@@ -19,10 +20,7 @@ pub(super) fn find(
     trust: Option<&Trust>,
     context: &Context<'_>,
 ) -> fecfile::Result<Archive> {
-    match trust {
-        None => Archive::open(input, root, context),
-        Some(trust) => Archive::open_signed(input, root, trust, context),
-    }
+    Archive::open(input, Wanted::from(root).signed_by(trust), context)
 }
 
 /// Opens all of a sealed payload that can be restored. Returns whether there was something to open; `None` without an
@@ -36,7 +34,7 @@ pub(super) fn opens(
     let opens = opener.is_some().then_some(verified.is_restorable == Some(true));
     if opens == Some(true) {
         let wish = Wish { opener, ..Wish::default() };
-        let opened = archive.restore_to_writer(&mut io::sink(), &Place::Nowhere, wish, &context.silent())?;
+        let opened = archive.restore(Destination::writer(&mut io::sink()), wish, &context.silent())?;
         debug_assert!(opened.is_whole());
     }
     Ok(opens)

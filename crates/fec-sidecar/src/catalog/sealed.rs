@@ -10,7 +10,7 @@ use crate::error::SidecarError;
 use fec_base::context::{Context, Settings};
 use fec_base::error::{Error, Result};
 use fec_base::io::ReadAt;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::Policy;
 use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
 use fec_core::executor::{into_value, lock};
@@ -21,7 +21,7 @@ use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_keys::sign::{Signed, Trust};
 use fecfile::EncodingError;
-use fecfile::archive::Archive;
+use fecfile::archive::{Archive, Wanted};
 use fecfile::input::Input;
 use fecfile::seal::Opener;
 use fecfile::within::part;
@@ -69,12 +69,9 @@ impl SealedBytes {
         keys: &Keys,
         settings: &Settings,
     ) -> Result<(SealedBytes, Digest, Option<Signed>)> {
-        let context = Context { settings: *settings, ..Context::default() };
+        let context = Context::new(*settings);
         let input = Input::of_paths(&[path.to_path_buf()])?;
-        let archive = match trust {
-            None => Archive::open(&input, wanted, &context)?,
-            Some(trust) => Archive::open_signed(&input, wanted, trust, &context)?,
-        };
+        let archive = Archive::open(&input, Wanted::from(wanted).signed_by(trust), &context)?;
         if archive.form() != Form::Container {
             return Err(Error::at("read", path, SidecarError::NotFound(None)));
         }
@@ -141,7 +138,7 @@ impl SealedBytes {
             Ok(())
         };
         // Several threads read blocks already.
-        let context = Context { settings: Settings { threads: 1, ..self.settings }, ..Context::default() };
+        let context = Context::new(Settings { threads: 1, ..self.settings });
         let outcome =
             part(&encoded, self.archive.plans(), &bytes, &put, &context).map_err(io::Error::other)?;
         if !outcome.is_whole() {
@@ -159,7 +156,7 @@ impl SealedBytes {
     pub(crate) fn mend(&self, sync: bool, dry_run: bool, context: &Context<'_>) -> Result<bool> {
         let how = fecfile::repair::Repair {
             out: None,
-            policy: Policy { force: true, sync, permissions: ANYBODY },
+            policy: Policy::new().with_force(true).with_sync(sync),
             dry_run,
         };
         Ok(!self.archive.repair(how, &context.silent())?.files.is_empty())

@@ -11,7 +11,7 @@ use crate::error::SidecarError;
 use crate::examine::Examined;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
 use crate::examine::written::Written;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_core::digest::{HashKind, blocks};
@@ -25,7 +25,7 @@ pub(crate) struct Deep<'a> {
     pub(crate) base: &'a Base,
     pub(crate) examined: &'a Examined,
     pub(crate) context: &'a Context<'a>,
-    pub(crate) meter: &'a dyn Meter,
+    pub(crate) meter: &'a Gauge<'a>,
 }
 
 impl Deep<'_> {

@@ -13,7 +13,7 @@ use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
 use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
 use crate::examine::looker::{CHUNK, FileReport, Job, Len, Looker};
 use crate::examine::search::{FoundElsewhere, Search, Wanted};
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, Result};
 use fec_base::io::base::{Base, file_type};
 use fec_base::ranges::RangeList;
@@ -43,7 +43,7 @@ pub(crate) struct Files<'a> {
     pub(crate) sidecar: &'a Sidecar,
     pub(crate) base: &'a Base,
     pub(crate) positions: &'a Positions,
-    pub(crate) meter: &'a dyn Meter,
+    pub(crate) meter: &'a Gauge<'a>,
     pub(crate) scope: Scope,
 }
 
@@ -96,6 +96,7 @@ impl Files<'_> {
         if self.scope == Scope::All {
             let jobs: Vec<Job> = survey.files.iter().flat_map(|entry| self.jobs(*entry)).collect();
             survey.add(self.look_at(&jobs, None, context));
+            self.meter.check()?;
         }
         self.conclude(survey)
     }
@@ -290,7 +291,7 @@ impl Files<'_> {
         let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
         let pending: Mutex<HashMap<u32, Pending>> = Mutex::default();
         let workers = context.settings.threads.min(jobs.len()).max(1);
-        let is_over = || until.is_some_and(|until| Instant::now() >= until);
+        let is_over = || self.meter.is_cancelled() || until.is_some_and(|until| Instant::now() >= until);
         Threads(workers).run(workers, &|_| {
             let mut looker = Looker::new(self.sidecar, self.base, self.meter);
             while !is_over()

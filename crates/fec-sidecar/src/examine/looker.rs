@@ -2,7 +2,7 @@
 
 use crate::Sidecar;
 use crate::examine::findings::Cause;
-use fec_base::context::Meter;
+use fec_base::context::Gauge;
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_base::stages::{self, Stage};
@@ -83,7 +83,7 @@ impl FileReport {
 pub(crate) struct Looker<'a> {
     sidecar: &'a Sidecar,
     base: &'a Base,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     buffer: Vec<u8>,
     open: Option<(u32, File)>,
     /// Bytes of the buffer that could not be read, and are zeros. Bytes behind the end of a file count as zeros that
@@ -92,7 +92,7 @@ pub(crate) struct Looker<'a> {
 }
 
 impl<'a> Looker<'a> {
-    pub(crate) fn new(sidecar: &'a Sidecar, base: &'a Base, meter: &'a dyn Meter) -> Looker<'a> {
+    pub(crate) fn new(sidecar: &'a Sidecar, base: &'a Base, meter: &'a Gauge<'a>) -> Looker<'a> {
         Looker { sidecar, base, meter, buffer: Vec::new(), open: None, unread: Vec::new() }
     }
 

@@ -59,12 +59,12 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     let total = files_len + recovery * u64::from(catalog.block);
     let meter = context.meter("verify", Some(total));
     let positions = Positions::of(catalog);
-    let mut examined =
-        Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope }.look(context)?;
+    let mut examined = Files { sidecar, base, positions: &positions, meter: &meter, scope }.look(context)?;
     let mut found = RecoveryFound::new(recovery);
     if scope != Scope::Quick {
-        let looks = Recovery::new(sidecar, &positions, meter.as_ref());
+        let looks = Recovery::new(sidecar, &positions, &meter);
         looks.look_at(&looks.jobs(), None, &mut found, context);
+        meter.check()?;
     }
     meter.finish();
     examined.add_sidecar(sidecar, &positions, found);
@@ -89,7 +89,7 @@ pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Re
         return Ok(examined);
     }
     let meter = context.meter("decode", None);
-    let deep = Deep { sidecar, base, examined: &examined, context, meter: meter.as_ref() };
+    let deep = Deep { sidecar, base, examined: &examined, context, meter: &meter };
     let found = deep.all()?;
     meter.finish();
     match found {

@@ -10,7 +10,7 @@ use crate::catalog::positions::{Any, PositionReader, Positions, Span};
 use crate::error::SidecarError;
 use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::stages::{self, Stage};
@@ -36,7 +36,7 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) positions: &'a Positions,
     pub(crate) examined: &'a Examined,
     pub(crate) context: &'a Context<'a>,
-    pub(crate) meter: &'a dyn Meter,
+    pub(crate) meter: &'a Gauge<'a>,
 }
 
 /// The shards to compute.
@@ -138,6 +138,7 @@ impl Rebuild<'_> {
         let mut contradiction = None;
         let mut set = 0;
         while set < sets {
+            self.meter.check()?;
             if !is_wanted[set as usize] {
                 set += 1;
                 continue;

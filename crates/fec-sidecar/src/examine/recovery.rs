@@ -5,7 +5,7 @@ use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::metadata::NOTHING;
 use crate::catalog::positions::Positions;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::io::ReadAt;
 use fec_base::stages::{self, Stage};
 use fec_base::threads::Threads;
@@ -18,7 +18,7 @@ use std::time::Instant;
 /// The examination of recovery shards.
 pub(crate) struct Recovery<'a> {
     sidecar: &'a Sidecar,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     serves: Bits,
 }
 
@@ -82,7 +82,7 @@ impl RecoveryFound {
 }
 
 impl<'a> Recovery<'a> {
-    pub(crate) fn new(sidecar: &'a Sidecar, positions: &Positions, meter: &'a dyn Meter) -> Recovery<'a> {
+    pub(crate) fn new(sidecar: &'a Sidecar, positions: &Positions, meter: &'a Gauge<'a>) -> Recovery<'a> {
         Recovery { sidecar, meter, serves: serving(sidecar, positions) }
     }
 
@@ -119,7 +119,7 @@ impl<'a> Recovery<'a> {
         let wrong_ones = Mutex::new(found);
         let done = AtomicUsize::new(jobs.len());
         Threads(context.settings.threads).run(jobs.len(), &|job| {
-            if until.is_some_and(|until| Instant::now() >= until) {
+            if self.meter.is_cancelled() || until.is_some_and(|until| Instant::now() >= until) {
                 done.fetch_min(job, Ordering::Relaxed);
                 return;
             }

@@ -3,7 +3,7 @@
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::positions::{Admit, PositionReader, Positions, Span};
 use crate::catalog::tree::fingerprint_of;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::io::lease::{is_open_for_writing, note_open_elsewhere};
@@ -32,7 +32,7 @@ pub(crate) struct Coding<'a> {
     positions: Positions,
     seen: &'a [u64],
     put: &'a Put<'a>,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     plan: Plan,
     group: SidecarGroup,
     /// First position of the group.
@@ -64,7 +64,7 @@ impl<'a> Coding<'a> {
         seen: &'a [u64],
         put: &'a Put<'a>,
         context: &'a Context<'a>,
-        meter: &'a dyn Meter,
+        meter: &'a Gauge<'a>,
     ) -> Coding<'a> {
         /// The most bytes of a row: enough to keep the hash busy, and few enough for all rows to stay in a cache.
         const ROW: u64 = 32 << 10;
@@ -116,7 +116,8 @@ impl<'a> Coding<'a> {
                     break;
                 }
                 let last = (first + u64::from(self.run_sets)).min(sets.into());
-                if let Err(e) = worker.code(first as u32..last as u32) {
+                let coded = self.meter.check().and_then(|()| worker.code(first as u32..last as u32));
+                if let Err(e) = coded {
                     lock(&first_error).get_or_insert(e);
                 }
             }

@@ -19,7 +19,7 @@ use crate::error::SidecarError;
 use crate::examine::margin;
 use crate::protect::coding::{Coded, Coding, admit, failure};
 use crate::protect::outputs::NewSidecar;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::io::output::{Policy, check_absent, check_room};
@@ -262,7 +262,7 @@ pub(crate) fn anew(
     let meter = context.meter("protect", Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
-        Coding::new(&found.base, &catalog, seen, &put, context, meter.as_ref()).run()?
+        Coding::new(&found.base, &catalog, seen, &put, context, &meter).run()?
     };
     let Coded { values, digests, tails, mut anchors } = coded;
     // The order by position is the order by entry, since the whole blocks of all files come first, in order.
@@ -392,11 +392,15 @@ pub(crate) fn add_sha256(
     let meter = context.meter("sha256", Some(total));
     let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
     Threads(context.settings.threads).run(files.len(), &|job| {
+        if meter.is_cancelled() {
+            return;
+        }
         let nth = files[job];
         let path = &catalog.entries[nth].path;
-        let digest = sha256(base, path, (nth, seen), meter.as_ref());
+        let digest = sha256(base, path, (nth, seen), &meter);
         lock(&found).push((nth, digest.map_err(|e| failure(base, path, e))));
     });
+    meter.check()?;
     for (nth, digest) in into_value(found) {
         if let EntryKind::File(file) = &mut catalog.entries[nth].kind {
             file.sha256 = Some(Box::new(digest?));
@@ -406,7 +410,7 @@ pub(crate) fn add_sha256(
     Ok(())
 }
 
-fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &dyn Meter) -> io::Result<Digest> {
+fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &Gauge<'_>) -> io::Result<Digest> {
     let mut file = base.read(path)?;
     admit(seen, nth as u32, &file, || base.place(path))?;
     let mut hasher = PlainHasher::new(HashKind::Sha256);

@@ -190,7 +190,7 @@ impl<'a> UpdatedSidecar<'a> {
                 Ok(None)
             }
             UpdatedSidecar::Sealed(spool, sealing) => {
-                let policy = Policy { force: true, sync: context.settings.sync, ..policy };
+                let policy = policy.with_force(true).with_sync(context.settings.sync);
                 write((&spool, len), path, policy, sealing, context).map(Some)
             }
         }

@@ -82,7 +82,7 @@ impl Begun<'_> {
                 positions: self.positions,
                 examined: self.found,
                 context,
-                meter: meter.as_ref(),
+                meter: &meter,
             };
             // A block that cannot be computed proves nothing, so its file does not count.
             let wants =

@@ -22,11 +22,11 @@ use crate::repair::decisions::{decide, made_in_steps};
 pub use crate::repair::left_out::{LeftOut, Part};
 use crate::repair::own_shards::OwnShards;
 use crate::repair::targets::{Targets, Writing, remove_old_rooms};
-use fec_base::context::{Context, Silent};
+use fec_base::context::Context;
 use fec_base::error::{Error, ErrorKind, Result};
 use fec_base::io::base::{Base, file_type};
 use fec_base::io::list;
-use fec_base::io::output::{ANYBODY, Policy, check_absent, write_own};
+use fec_base::io::output::{Policy, check_absent, write_own};
 use fec_base::io::own::{Stands, look};
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::names::hex;
@@ -106,7 +106,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         remove_stale(parent(sidecar.path()));
     }
     if let Some(undo) = how.undo {
-        let policy = Policy { force: false, sync: false, permissions: ANYBODY };
+        let policy = Policy::new().with_sync(false);
         check_absent(undo, policy).map_err(|e| Error { action: "keep", ..e })?;
     }
     let mut found = examine(sidecar, base, Scope::All, context)?;
@@ -253,14 +253,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
     }
     let meter = context.meter("repair", None);
-    let rebuild = Rebuild {
-        sidecar,
-        base,
-        positions: &positions,
-        examined: &mended.found,
-        context,
-        meter: meter.as_ref(),
-    };
+    let rebuild =
+        Rebuild { sidecar, base, positions: &positions, examined: &mended.found, context, meter: &meter };
     let is_wanted =
         |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
     let wants = Wants { position: &is_wanted, recovery: mends_sidecar, check: false };
@@ -348,7 +342,8 @@ fn contradiction_of(
     if examined.entries.iter().any(|report| report.state == State::Unreadable) {
         return Ok(None);
     }
-    Deep { sidecar, base, examined: &examined, context, meter: &Silent }.files(failed)
+    let meter = context.meter("verify", None);
+    Deep { sidecar, base, examined: &examined, context, meter: &meter }.files(failed)
 }
 
 /// The error for entries that the caller may not read or write to.
@@ -415,7 +410,7 @@ impl<'a> Copy<'a> {
 
     /// A new folder is for those alone who may read the sidecar, which tells the names in it.
     fn begin(&self, sidecar: &Sidecar) -> Result<Base> {
-        let anybody = Policy { force: false, sync: false, permissions: ANYBODY };
+        let anybody = Policy::new().with_sync(false);
         let made_of = |meta: std::fs::Metadata| anybody.made_of(meta.mode());
         let policy = std::fs::metadata(sidecar.path()).map_or(anybody, made_of);
         let made = DirBuilder::new().recursive(true).mode(policy.of_folder()).create(self.out);

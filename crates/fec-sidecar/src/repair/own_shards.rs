@@ -7,7 +7,7 @@ use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
 use fec_base::context::Context;
 use fec_base::error::{Error, Result};
-use fec_base::io::output::{ANYBODY, FileOut, Policy, set_mode_if_any};
+use fec_base::io::output::{FileOut, Policy, set_mode_if_any};
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -37,7 +37,7 @@ impl OwnShards {
         }
         let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
         if moved || sidecar.expected_len() != Some(sidecar.len) {
-            let policy = Policy { force: true, sync: context.settings.sync, permissions: ANYBODY };
+            let policy = Policy::new().with_force(true).with_sync(context.settings.sync);
             let out = FileOut::create(sidecar.path(), policy)?;
             let old = std::fs::metadata(sidecar.path()).map(|meta| meta.mode() & 0o7777);
             old.and_then(|old| set_mode_if_any(out.file(), old)).map_err(|e| out.failure(e))?;

@@ -2,11 +2,11 @@
 
 use crate::Sidecar;
 use crate::repair::actions::Action;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::{Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::base::{Base, file_type};
-use fec_base::io::output::{ANYBODY, FileOut, Policy, check_room};
+use fec_base::io::output::{FileOut, Policy, check_room};
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub(crate) fn keep(
     if kept.is_empty() {
         return Ok(());
     }
-    let policy = Policy { force: false, sync: context.settings.sync, permissions: ANYBODY };
+    let policy = Policy::new().with_sync(context.settings.sync);
     let is_file = |(_, stat): &&(&[u8], Stat)| file_type(stat) == FileType::RegularFile;
     // The integer type differs between systems.
     #[allow(clippy::unnecessary_cast)]
@@ -50,6 +50,7 @@ pub(crate) fn keep(
     let meter = context.meter("keep", Some(total));
     let mut archive = Builder::new(BufWriter::with_capacity(256 << 10, out.file()));
     for (path, stat) in &kept {
+        meter.check()?;
         let place = base.place(path);
         let fail = |e: io::Error| match e.kind() {
             // The archive, not the file, is out of room.
@@ -60,7 +61,7 @@ pub(crate) fn keep(
         };
         let added = match file_type(stat) {
             FileType::RegularFile => {
-                base.read(path).and_then(|file| add_file(&mut archive, path, stat, &file, meter.as_ref()))
+                base.read(path).and_then(|file| add_file(&mut archive, path, stat, &file, &meter))
             }
             FileType::Symlink => {
                 base.link_target(path).and_then(|target| add_link(&mut archive, path, stat, &target))
@@ -92,7 +93,7 @@ fn add_file(
     path: &[u8],
     stat: &Stat,
     file: &File,
-    meter: &dyn Meter,
+    meter: &Gauge<'_>,
 ) -> io::Result<()> {
     let (mut header, modified) = header(stat);
     let len = file.size()?;
@@ -120,7 +121,7 @@ struct Lenient<'a> {
     file: &'a File,
     at: u64,
     len: u64,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
 }
 
 impl Read for Lenient<'_> {

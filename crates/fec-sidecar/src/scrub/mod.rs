@@ -100,8 +100,8 @@ pub fn scrub(
         }
     };
     let meter = context.meter("verify", total);
-    let files = Files { sidecar, base, positions: &positions, meter: meter.as_ref(), scope: Scope::Part };
-    let recovery = Recovery::new(sidecar, &positions, meter.as_ref());
+    let files = Files { sidecar, base, positions: &positions, meter: &meter, scope: Scope::Part };
+    let recovery = Recovery::new(sidecar, &positions, &meter);
     let survey = files.survey();
     let mut run = Run {
         sidecar,
@@ -121,6 +121,8 @@ pub fn scrub(
         Some(parts) => run.sample(parts),
         None => run.oldest_first(&mut state, how)?,
     }
+    // Findings so far stand in the state that was saved last.
+    meter.check()?;
     let Run { files, survey, found, mut done, ended, has_ended_sidecar, .. } = run;
     meter.finish();
     let mut examined = files.conclude(survey)?;

@@ -15,7 +15,7 @@
 use crate::Sidecar;
 use crate::error::SidecarError;
 use fec_base::error::{Error, Result};
-use fec_base::io::output::{ANYBODY, FileOut, Policy, check_own, set_mode_if_any};
+use fec_base::io::output::{FileOut, Policy, check_own, set_mode_if_any};
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::EntryKind;
@@ -145,7 +145,7 @@ impl State {
 
     /// Writes the state, and replaces the old one after everything is written.
     pub(crate) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
-        let policy = Policy { force: true, sync, permissions: ANYBODY }.made_of_paths([sidecar.path()]);
+        let policy = Policy::new().with_force(true).with_sync(sync).made_of_paths([sidecar.path()]);
         check_own(path, "use the state")?;
         let out = FileOut::create(path, policy)?;
         // The old file may have been readable to more people.

@@ -6,7 +6,7 @@ use crate::catalog::positions::Blocks;
 use crate::catalog::proof::Proof;
 use crate::catalog::tree::Tree;
 use crate::protect::coding::{admit, failure};
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::error::Result;
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
@@ -200,7 +200,7 @@ impl Compare<'_> {
         let found = self.on_all(&claims, |(of, nth)| {
             let file = self.open(*nth)?;
             self.has_blocks_of(&file, self.old_file(*of))
-        });
+        })?;
         for ((of, nth), found) in claims.into_iter().zip(found) {
             if found.map_err(|e| self.failure(nth, e))? {
                 taken[of as usize] = true;
@@ -225,7 +225,7 @@ impl Compare<'_> {
         }
         let total = jobs.iter().map(|(nth, _)| self.size(*nth)).sum();
         let meter = self.context.meter("compare", Some(total));
-        let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, meter.as_ref()));
+        let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, &meter))?;
         meter.finish();
         let mut read = Vec::new();
         for ((nth, at), found) in jobs.into_iter().zip(found) {
@@ -332,7 +332,7 @@ impl Compare<'_> {
     }
 
     /// Reads a file, and compares it block by block with an old one.
-    fn read(&self, nth: usize, at: Option<u32>, meter: &dyn Meter) -> io::Result<Read> {
+    fn read(&self, nth: usize, at: Option<u32>, meter: &Gauge<'_>) -> io::Result<Read> {
         let block = u64::from(self.old.catalog.block);
         let file = self.open(nth)?;
         let old = at.map(|of| self.old_file(of));
@@ -363,7 +363,7 @@ impl Compare<'_> {
         let found = self.on_all(entries, |(nth, of)| {
             let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _| ())?;
             Ok((hashed.digest == self.old_file(*of).blake3).then_some(hashed.tail))
-        });
+        })?;
         let found = entries.iter().zip(found);
         found.map(|((nth, _), found)| found.map_err(|e| self.failure(*nth, e))).collect()
     }
@@ -384,15 +384,19 @@ impl Compare<'_> {
         &self,
         jobs: &[J],
         job: impl Fn(&J) -> io::Result<T> + Sync,
-    ) -> Vec<io::Result<T>> {
+    ) -> Result<Vec<io::Result<T>>> {
         let done: Mutex<Vec<(usize, io::Result<T>)>> = Mutex::default();
         Threads(self.context.settings.threads).run(jobs.len(), &|nth| {
+            if self.context.is_cancelled() {
+                return;
+            }
             let result = job(&jobs[nth]);
             lock(&done).push((nth, result));
         });
+        self.context.check("update")?;
         let mut done = into_value(done);
         done.sort_unstable_by_key(|(nth, _)| *nth);
-        done.into_iter().map(|(_, result)| result).collect()
+        Ok(done.into_iter().map(|(_, result)| result).collect())
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{Proof, Sidecar};
 use compare::{Compare, Fate, file};
 use fec_base::context::Context;
 use fec_base::error::{Error, ErrorKind, Result};
-use fec_base::io::output::{Policy, check_absent, check_room};
+use fec_base::io::output::{check_absent, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::format::sidecar::area::Area;
@@ -108,8 +108,7 @@ fn update_readable(
     if !job.output.exists() {
         return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
     }
-    check_absent(job.output, Policy { force: true, ..job.policy })
-        .map_err(|e| Error { action: "update", ..e })?;
+    check_absent(job.output, job.policy.with_force(true)).map_err(|e| Error { action: "update", ..e })?;
     let _lock = metadata::lock_file(job.output, "update")?;
     remove_stale(parent(job.output));
     let old = match job.keys {
@@ -333,7 +332,7 @@ impl Update<'_> {
             coded_len = Positions::of(&catalog).within(first..catalog.positions()).map(|span| span.len).sum();
             let meter = self.context.meter("update", Some(coded_len));
             let base = &self.found.base;
-            let coded = Coding::new(base, &catalog, seen, &put, self.context, meter.as_ref()).run()?;
+            let coded = Coding::new(base, &catalog, seen, &put, self.context, &meter).run()?;
             meter.finish();
             self.check_again(&catalog, first, &expected, &coded)?;
             let Coded { values, digests: of_group, tails, anchors: of_new } = coded;
@@ -502,7 +501,7 @@ impl Update<'_> {
                 false => Err(Error::at("update", job.output, SidecarError::Rotten(rotten))),
             }
         };
-        let job = Protect { policy: Policy { force: true, ..job.policy }, ..*job };
+        let job = Protect { policy: job.policy.with_force(true), ..*job };
         let report = anew(&job, found, redundancy, sha256, &check, context)?;
         let coded_len = report.files_len;
         Ok(counts.report(report, 1, true, Some(why), coded_len))

@@ -4,7 +4,7 @@
 
 use crate::vectors::{exit_of, golden, payload, read, str_of};
 use fec_base::io::base::Base;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::Policy;
 use fec_base::names::{hex, show_bytes};
 use fec_core::digest::HashKind;
 use fec_sidecar::Sidecar;
@@ -40,7 +40,7 @@ fn path_of(vector: &Value, field: &str) -> PathBuf {
 }
 
 fn context() -> Context<'static> {
-    Context { settings: Settings { sync: false, ..Settings::new() }, ..Context::default() }
+    Context::new(Settings { sync: false, ..Settings::new() })
 }
 
 /// The class as the exit code that the vectors name; 0 if all is intact.
@@ -238,7 +238,7 @@ impl Protection {
             exclude: &[],
             one_file_system: false,
             sha256: false,
-            policy: Policy { force: false, sync: false, permissions: ANYBODY },
+            policy: Policy::new().with_sync(false),
             sealing: None,
             keys: None,
         };

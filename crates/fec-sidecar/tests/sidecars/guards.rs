@@ -4,7 +4,7 @@
 use crate::bytes;
 use fec_base::context::{Meter, Progress};
 use fec_base::io::base::Base;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::Policy;
 use fec_sidecar::examine::{Scope, State, examine};
 use fec_sidecar::protect::{Protect, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
@@ -49,7 +49,7 @@ impl Place {
             exclude: &[],
             one_file_system: false,
             sha256: false,
-            policy: Policy { force: false, sync: false, permissions: ANYBODY },
+            policy: Policy::new().with_sync(false),
             sealing: None,
             keys: None,
         }
@@ -130,7 +130,7 @@ fn changed_meanwhile(
     work: impl FnOnce(&Context<'_>) -> Result<(), Error>,
 ) {
     let progress = AtTheEnd { action, act };
-    let error = work(&Context { progress: &progress, ..Context::default() }).expect_err("a file changed");
+    let error = work(&Context::default().with_progress(&progress)).expect_err("a file changed");
     assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
 }
 

@@ -1,5 +1,8 @@
 //! Sidecars by calls: the vectors, what guards the work, and what proves and contradicts them.
 
+mod cancel;
+#[path = "../../../fecfile/tests/support/cancelled.rs"]
+mod cancelled;
 mod golden;
 mod guards;
 mod proof;

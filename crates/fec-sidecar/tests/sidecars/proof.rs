@@ -3,7 +3,7 @@
 use crate::bytes;
 use crate::recode::Recoded;
 use fec_base::io::base::Base;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::Policy;
 use fec_keys::age::Keys;
 use fec_keys::sign::{SecretKey, Signature, Trust};
 use fec_sidecar::examine::{Examined, Scope, State, examine, examine_deep};
@@ -119,7 +119,7 @@ fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
         exclude: &[],
         one_file_system: false,
         sha256: false,
-        policy: Policy { force, sync: false, permissions: ANYBODY },
+        policy: Policy::new().with_force(force).with_sync(false),
         sealing: None,
         keys: None::<&Keys>,
     }

@@ -65,7 +65,7 @@ fn with_fetch(test: impl FnOnce(&mut Fetch<'_>, &Silent, u64)) {
     let encoding = Encoding::new(geometry.expect("a geometry"), [7; 32], b"");
     let spool = tempfile::tempdir().expect("a folder");
     let meter = Context::default().meter("fetch", None);
-    let fetch = Fetch::new(&places, &encoding, Some(spool.path()), meter.as_ref());
+    let fetch = Fetch::new(&places, &encoding, Some(spool.path()), &meter);
     test(&mut fetch.expect("a folder"), &store, encoding.layout().file_len);
 }
 

@@ -3,6 +3,7 @@
 use crate::{How, Sent, places, store::Memory};
 use fec_base::io::Store;
 use fec_base::io::memory::MemoryStore;
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fec_core::digest::Digest;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
@@ -10,7 +11,7 @@ use fec_keys::age::{Identity, KeyKind, Keys};
 use fec_keys::cipher::Cipher;
 use fec_stores::mend::StoredRepair;
 use fec_stores::stored::Stored;
-use fecfile::error::{Class, Place as Where};
+use fecfile::error::Class;
 use fecfile::payload::Options;
 use fecfile::seal::{SealedTo, Sealing};
 use fecfile::{Context, encode};
@@ -50,7 +51,7 @@ fn forge_shards(sent: &Sent, indices: &[usize], meta_len: u32, beside: bool) {
 fn restore(sent: &Sent, root: Digest) -> Vec<u8> {
     let (places, mut out) = (sent.places(), Vec::new());
     let stored = Stored::find(&places, root, None).expect("it is found");
-    let restored = stored.restore_to_writer(None, &mut out, &Where::Nowhere, &Context::default());
+    let restored = stored.restore(None, Destination::writer(&mut out), &Context::default());
     let _ = restored.unwrap_or_else(|e| panic!("{e}"));
     out
 }
@@ -119,7 +120,7 @@ fn a_forged_length_of_the_meta_hides_no_seal() {
             let opener = stored.opener(Some(&keys)).expect("the key opens it");
             let mut out = Vec::new();
             let _ = stored
-                .restore_to_writer(opener.as_ref(), &mut out, &Where::Nowhere, &Context::default())
+                .restore(opener.as_ref(), Destination::writer(&mut out), &Context::default())
                 .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(out == payload, "{what}");
         }

@@ -2,13 +2,14 @@
 
 use crate::store::{Lists, Ways};
 use crate::{How, Sent, class, places};
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fec_core::digest::Digest;
 use fec_stores::mend::StoredRepair;
 use fec_stores::send::{SendOptions, send};
 use fec_stores::stored::Stored;
 use fecfile::Context;
-use fecfile::error::{Class, Place as Where};
+use fecfile::error::Class;
 use fecfile::payload::{Options, Source};
 use fecfile::range::PayloadRange;
 use std::collections::BTreeSet;
@@ -35,7 +36,7 @@ fn restore(sent: &Sent, root: Digest) -> Result<Vec<u8>, fecfile::Error> {
     let places = sent.places();
     let mut out = Vec::new();
     let stored = Stored::find(&places, root, None)?;
-    let _ = stored.restore_to_writer(None, &mut out, &Where::Nowhere, &Context::default())?;
+    let _ = stored.restore(None, Destination::writer(&mut out), &Context::default())?;
     Ok(out)
 }
 
@@ -50,7 +51,7 @@ fn all_is_well(sent: &Sent, lists: Lists) {
     let mut part = Vec::new();
     let range = PayloadRange { start: 150_000, end: Some(170_000) };
     let _ = stored
-        .range_to_writer(range, None, &mut part, &Where::Nowhere, &Context::default())
+        .restore_range(range, None, Destination::writer(&mut part), &Context::default())
         .unwrap_or_else(|e| panic!("{lists:?}: {e}"));
     assert!(part == sent.payload[150_000..170_000], "{lists:?}");
     for deep in [false, true] {
@@ -131,7 +132,7 @@ fn a_loss_is_told_on_the_word_of_objects() {
         assert_eq!(verified.class(), Some(expected), "{lists:?}: {:?}", verified.trouble);
         let mut out = Vec::new();
         let range = PayloadRange { start: 0, end: Some(150_000) };
-        let part = stored.range_to_writer(range, None, &mut out, &Where::Nowhere, &Context::default());
+        let part = stored.restore_range(range, None, Destination::writer(&mut out), &Context::default());
         assert_eq!(class(&part.expect_err("too few are left")).0, expected, "{lists:?}");
         for dry_run in [true, false] {
             let how = StoredRepair { to: (0..5).collect(), now: true, deep: false, dry_run };

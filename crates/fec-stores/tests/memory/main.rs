@@ -8,6 +8,7 @@ mod mending;
 mod meta;
 mod store;
 
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fec_core::digest::Digest;
 use fec_stores::call::CallOptions;
@@ -16,7 +17,7 @@ use fec_stores::send::{SendOptions, send};
 use fec_stores::stored::{Stored, StoredRestored};
 use fec_stores::target::Target;
 use fecfile::Context;
-use fecfile::error::{Class, Error, Place as Where};
+use fecfile::error::{Class, Error};
 use fecfile::payload::{Options, Source};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,9 +73,8 @@ impl Sent {
     pub(crate) fn restore(&self) -> Result<StoredRestored, Error> {
         let places = self.places();
         let mut out = Vec::new();
-        let restored = Stored::find(&places, self.root, None).and_then(|stored| {
-            stored.restore_to_writer(None, &mut out, &Where::Nowhere, &Context::default())
-        });
+        let restored = Stored::find(&places, self.root, None)
+            .and_then(|stored| stored.restore(None, Destination::writer(&mut out), &Context::default()));
         match &restored {
             Ok(_) => assert!(out == self.payload, "other bytes"),
             Err(_) => assert!(self.payload.starts_with(&out), "other bytes"),

@@ -4,6 +4,7 @@ use crate::store::{Memory, bytes_of};
 use crate::{class, forged, places};
 use fec_base::io::Store;
 use fec_base::io::memory::MemoryStore;
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fec_core::digest::Digest;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
@@ -11,7 +12,7 @@ use fec_keys::age::{Identity, KeyKind, Keys};
 use fec_keys::cipher::Cipher;
 use fec_stores::mend::{StoredRepair, StoredRepaired};
 use fec_stores::stored::{Stored, StoredRestored};
-use fecfile::error::{Class, EncodingError, Place as Where, Result};
+use fecfile::error::{Class, EncodingError, Result};
 use fecfile::payload::Options;
 use fecfile::seal::{SealedTo, Sealing};
 use fecfile::{Context, encode};
@@ -60,8 +61,7 @@ impl Bare {
         let (places, mut out) = (places(&self.stores, 2), Vec::new());
         let stored = Stored::find(&places, self.root, None)?;
         let opener = stored.opener(keys)?;
-        let restored =
-            stored.restore_to_writer(opener.as_ref(), &mut out, &Where::Nowhere, &Context::default());
+        let restored = stored.restore(opener.as_ref(), Destination::writer(&mut out), &Context::default());
         assert!(restored.is_err() || out == self.payload, "other bytes");
         restored
     }

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::payload::Payload;
-use fec_base::context::{Context, Meter, Settings};
+use fec_base::context::{Context, Gauge, Settings};
 use fec_base::stages::{self, Observed, Stage};
 use fec_base::threads::{Threads, share};
 use fec_core::block::ShardBuf;
@@ -170,7 +170,7 @@ pub(crate) struct EncodeJob<'a> {
     /// Sets that a worker takes at a time.
     run: u32,
     inner: Threads,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     workers: usize,
     next: AtomicU64,
     stop: AtomicBool,
@@ -190,7 +190,7 @@ impl<'a> EncodeJob<'a> {
         (source, spare): (&'a dyn SetSource, &'a SpareRooms),
         group: &GroupGeometry,
         sink: &'a dyn SetSink,
-        meter: &'a dyn Meter,
+        meter: &'a Gauge<'a>,
         context: &Context<'_>,
     ) -> EncodeJob<'a> {
         let (settings, shape) = (&context.settings, group.shape());
@@ -248,6 +248,7 @@ impl<'a> EncodeJob<'a> {
             if first >= u64::from(shape.sets) {
                 break;
             }
+            self.meter.check()?;
             let sets = first as u32..u64::from(shape.sets).min(first + u64::from(self.run)) as u32;
             let room = &mut room[..sets.len()];
             let mut originals: Vec<&mut ShardBuf> = room.iter_mut().map(|room| &mut room.originals).collect();
@@ -257,6 +258,7 @@ impl<'a> EncodeJob<'a> {
                 if together.is_none() {
                     payload += self.source.fill(set, &mut room.originals, self.inner)?;
                 }
+                self.meter.check()?;
                 self.encode(set, room);
             }
             self.sink.write(sets.start, room)?;
@@ -310,11 +312,10 @@ mod tests {
         let form = fec_core::params::Form::Shards;
         let group = GroupGeometry::whole(form, hash, code, 8192, payload.size()).unwrap();
         assert!(group.shape().sets > 1000);
-        let context =
-            Context { settings: Settings { threads: 2, ..Settings::default() }, ..Context::default() };
+        let context = Context::new(Settings { threads: 2, ..Settings::default() });
         let (source, spare) = (PayloadSets { payload: &payload, group, start: 0 }, SpareRooms::default());
         let (sink, meter) = (Full::default(), context.meter("encode", None));
-        let done = EncodeJob::new((&source, &spare), &group, &sink, meter.as_ref(), &context).run();
+        let done = EncodeJob::new((&source, &spare), &group, &sink, &meter, &context).run();
         assert!(done.is_err_and(|error| matches!(error.kind, ErrorKind::Io(_))));
         let written = sink.written.into_inner();
         assert!(written < 500, "{written} of {} sets were written behind a failure", group.shape().sets);

@@ -52,7 +52,7 @@ impl<'a> RepairJob<'a> {
     pub(crate) fn of_encoder(&self) -> Context<'a> {
         let settings = self.context.settings;
         let max_memory = if self.payload.is_some() { settings.max_memory } else { settings.max_memory / 2 };
-        Context { settings: Settings { max_memory, ..settings }, ..*self.context }
+        self.context.with_settings(Settings { max_memory, ..settings })
     }
 
     /// Fails if the encoded shards have another root than `wanted`, before any new file gets its name.
@@ -117,7 +117,7 @@ impl NewFiles {
         });
         let others: Vec<PathBuf> = others.collect();
         let policy = policy.made_of_paths(others.iter().map(PathBuf::as_path));
-        let create = |file: &NewFile| FileOut::create(&file.path, Policy { force: file.replaces, ..policy });
+        let create = |file: &NewFile| FileOut::create(&file.path, policy.with_force(file.replaces));
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 

@@ -9,7 +9,7 @@ use crate::range::PayloadRange;
 use crate::seal::SealedPayload;
 use crate::seal::sealer::{SealedTo, Sealer, Sealing};
 use fec_base::io::folder::Folder;
-use fec_base::io::output::ANYBODY;
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::format::meta::Meta;
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
+const QUICK: Policy = Policy::new().with_sync(false);
 /// Payload bytes of a group: two sets of three shards.
 const GROUP: usize = 24 << 10;
 
@@ -127,8 +127,8 @@ impl Made {
         let context = Context::default();
         let archive = self.archive();
         let mut out = Vec::new();
-        let written = archive.restore_to_writer(&mut out, &Place::Output, wish, &context);
-        let filed = archive.restore_to_file(&path, QUICK, wish, &context);
+        let written = archive.restore(Destination::writer(&mut out), wish, &context);
+        let filed = archive.restore(Destination::File(&path, QUICK), wish, &context);
         match (&written, &filed) {
             (Ok(written), Ok(filed)) => {
                 assert_eq!(written.written, filed.written);
@@ -364,17 +364,17 @@ fn nothing_is_begun_that_cannot_be_ended() {
     let open = || Archive::open(&Input::of_paths(&[at("shards")]).unwrap(), None, &context).unwrap();
     std::fs::remove_file(at("shards").join(&files[0])).unwrap();
     let nowhere = at("no folder/out");
-    open().restore_to_file(&nowhere, QUICK, Wish::default(), &context).unwrap_err();
-    let whole = open().restore_to_file(&at("whole"), QUICK, Wish::default(), &context).unwrap();
+    open().restore(Destination::File(&nowhere, QUICK), Wish::default(), &context).unwrap_err();
+    let whole = open().restore(Destination::File(&at("whole"), QUICK), Wish::default(), &context).unwrap();
     assert!(whole.written && whole.is_whole() && std::fs::read(at("whole")).unwrap() == payload);
     for file in &files[1..3] {
         std::fs::remove_file(at("shards").join(file)).unwrap();
     }
     let archive = open();
     assert_eq!(archive.is_restorable(), Some(false));
-    let lost = lost(archive.restore_to_file(&nowhere, QUICK, Wish::default(), &context));
+    let lost = lost(archive.restore(Destination::File(&nowhere, QUICK), Wish::default(), &context));
     assert!(!lost.written && !lost.is_whole() && lost.outcome.lost_sets > 0);
-    let partly = archive.restore_to_file(&at("out"), QUICK, PARTIAL, &context).unwrap();
+    let partly = archive.restore(Destination::File(&at("out"), QUICK), PARTIAL, &context).unwrap();
     assert!(partly.written && !partly.is_whole());
     assert_eq!(std::fs::read(at("out")).unwrap().len(), payload.len());
 }
@@ -401,16 +401,16 @@ fn no_call_is_done_without_an_error_where_the_payload_is_lost() {
         let range = PayloadRange { start: 30_000, end: Some(40_000) };
         let strict = Wish { strict: true, ..Wish::default() };
         for wish in [Wish::default(), strict] {
-            assert!(!lost(archive.restore_to_writer(&mut out, &Place::Output, wish, &context)).written);
-            assert!(!lost(archive.restore_to_file(&path, QUICK, wish, &context)).written);
+            assert!(!lost(archive.restore(Destination::writer(&mut out), wish, &context)).written);
+            assert!(!lost(archive.restore(Destination::File(&path, QUICK), wish, &context)).written);
         }
-        assert!(!lost(archive.range_to_file(range, None, &path, QUICK, &context)).written);
+        assert!(!lost(archive.restore_range(range, None, Destination::File(&path, QUICK), &context)).written);
         let written = out.len();
-        assert!(!lost(archive.range_to_writer(range, None, &mut out, &Place::Output, &context)).written);
+        assert!(!lost(archive.restore_range(range, None, Destination::writer(&mut out), &context)).written);
         assert!(out.len() == written && !path.exists(), "{what}");
         assert_eq!(archive.verify(false, &context).unwrap().is_restorable, Some(false), "{what}");
         // A caller that asks for the remains gets them, and a report.
-        let partly = archive.restore_to_file(&path, QUICK, PARTIAL, &context).unwrap();
+        let partly = archive.restore(Destination::File(&path, QUICK), PARTIAL, &context).unwrap();
         assert!(partly.written && !partly.is_whole(), "{what}");
         std::fs::remove_file(&path).unwrap();
     }

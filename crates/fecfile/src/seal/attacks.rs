@@ -13,7 +13,7 @@ use crate::restore::Wish;
 use crate::seal::SealedPayload;
 use fec_base::context::Context;
 use fec_base::error::Place;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::format::meta::Meta;
@@ -70,7 +70,6 @@ impl Sealed {
 /// output.
 fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Vec<u8>, bool)> {
     let context = Context::default();
-    let place = Place::Nowhere;
     let mut ways = Vec::new();
     let bytes: Arc<[u8]> = container.into();
     let open = || {
@@ -80,11 +79,11 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
         Ok::<_, fec_base::Error>((archive, opener))
     };
     let path = folder.join("out");
-    let policy = Policy { force: true, sync: false, permissions: ANYBODY };
+    let policy = Policy::new().with_force(true).with_sync(false);
     for (name, partial) in [("file", false), ("file, partial", true)] {
         let done = open().and_then(|(archive, opener)| {
             let wish = Wish { partial, opener: Some(&opener), ..Wish::default() };
-            archive.restore_to_file(&path, policy, wish, &context)
+            archive.restore(Destination::File(&path, policy), wish, &context)
         });
         let out = std::fs::read(&path).unwrap_or_default();
         let _ = std::fs::remove_file(&path);
@@ -93,12 +92,12 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
     let mut out = Vec::new();
     let done = open().and_then(|(archive, opener)| {
         let wish = Wish { opener: Some(&opener), ..Wish::default() };
-        archive.restore_to_writer(&mut out, &place, wish, &context)
+        archive.restore(Destination::writer(&mut out), wish, &context)
     });
     ways.push(("writer", out, done.is_ok_and(|restored| restored.is_whole())));
     let mut out = Vec::new();
     let done = open().and_then(|(archive, opener)| {
-        archive.range_to_writer(PayloadRange::ALL, Some(&opener), &mut out, &place, &context)
+        archive.restore_range(PayloadRange::ALL, Some(&opener), Destination::writer(&mut out), &context)
     });
     ways.push(("range", out, done.is_ok_and(|restored| restored.is_whole())));
     let mut out = Vec::new();
@@ -109,7 +108,7 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
         wanted: None,
         keys: Some(keys),
     };
-    let done = pipe::to_writer(input, &mut out, &place, &context);
+    let done = pipe::restore(input, Destination::writer(&mut out), &context);
     ways.push(("pipe", out, done.is_ok_and(|restored| restored.is_whole())));
     ways
 }

@@ -16,7 +16,7 @@ use fec_base::class::Class;
 use fec_base::context::Context;
 use fec_base::error::{Error, Place};
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_core::block::Code;
 use fec_core::format::annex;
 use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, MetaFrame, RECORD_MAGIC};
@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-const POLICY: Policy = Policy { force: true, sync: false, permissions: ANYBODY };
+const POLICY: Policy = Policy::new().with_force(true).with_sync(false);
 
 struct Made {
     keys: Keys,
@@ -106,10 +106,10 @@ fn restored(made: &Made, archive: &Archive, folder: &Path) -> fec_base::Result<V
     let opener = archive.opener(Some(&made.keys))?;
     let wish = Wish { opener: opener.as_ref(), ..Wish::default() };
     let (path, mut out, mut part) = (folder.join("out"), Vec::new(), Vec::new());
-    assert!(archive.restore_to_file(&path, POLICY, wish, &context)?.is_whole());
-    assert!(archive.restore_to_writer(&mut out, &Place::Output, wish, &context)?.is_whole());
+    assert!(archive.restore(Destination::File(&path, POLICY), wish, &context)?.is_whole());
+    assert!(archive.restore(Destination::writer(&mut out), wish, &context)?.is_whole());
     let all = PayloadRange::ALL;
-    assert!(archive.range_to_writer(all, opener.as_ref(), &mut part, &Place::Output, &context)?.written);
+    assert!(archive.restore_range(all, opener.as_ref(), Destination::writer(&mut part), &context)?.written);
     Ok(vec![fs::read(&path).unwrap(), out, part])
 }
 
@@ -200,7 +200,7 @@ fn a_pipe_waits_for_a_copy_of_the_seal() {
         let (place, beginning) = (Path::new("-"), Beginning::Other);
         let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&made.keys) };
         let mut out = Vec::new();
-        assert!(pipe::to_writer(pipe, &mut out, &Place::Output, &Context::default()).unwrap().is_whole());
+        assert!(pipe::restore(pipe, Destination::writer(&mut out), &Context::default()).unwrap().is_whole());
         assert!(out == made.plain, "{last} copies are lost");
     }
 }
@@ -216,7 +216,7 @@ fn two_sealed_payloads_in_a_pipe_are_ambiguous() {
             let (place, beginning) = (Path::new("-"), Beginning::Other);
             let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&first.keys) };
             let error =
-                pipe::to_writer(pipe, &mut Vec::new(), &Place::Output, &Context::default()).unwrap_err();
+                pipe::restore(pipe, Destination::writer(&mut Vec::new()), &Context::default()).unwrap_err();
             assert!(
                 matches!(error.cause(), Some(EncodingError::Ambiguous(roots)) if roots.len() == 2),
                 "{error}"
@@ -245,7 +245,7 @@ fn false_frames_in_front_hide_no_seal() {
         let (place, beginning) = (Path::new("-"), Beginning::Other);
         let pipe = Pipe { input: &bytes[..], place, beginning, wanted: None, keys: Some(&made.keys) };
         let mut out = Vec::new();
-        assert!(pipe::to_writer(pipe, &mut out, &Place::Output, &Context::default()).unwrap().is_whole());
+        assert!(pipe::restore(pipe, Destination::writer(&mut out), &Context::default()).unwrap().is_whole());
         assert!(out == made.plain);
     }
 }
@@ -309,7 +309,7 @@ fn the_index_tells_where_records_stand_between_copies() {
     let opener = archive.opener(Some(&made.keys)).unwrap();
     let mut out = Vec::new();
     let part = PayloadRange { start: 7_000, end: Some(19_000) };
-    let part = archive.range_to_writer(part, opener.as_ref(), &mut out, &Place::Output, &context).unwrap();
+    let part = archive.restore_range(part, opener.as_ref(), Destination::writer(&mut out), &context).unwrap();
     assert!(part.written && out == made.plain[7_000..19_000]);
 }
 
@@ -355,10 +355,10 @@ fn nothing_comes_out_that_nobody_can_open() {
     let mut out = Vec::new();
     for partial in [false, true] {
         let wish = Wish { partial, ..Wish::default() };
-        is_lost(archive.restore_to_writer(&mut out, &Place::Output, wish, &context).unwrap_err());
+        is_lost(archive.restore(Destination::writer(&mut out), wish, &context).unwrap_err());
     }
     let all = PayloadRange::ALL;
-    is_lost(archive.range_to_writer(all, None, &mut out, &Place::Output, &context).unwrap_err());
+    is_lost(archive.restore_range(all, None, Destination::writer(&mut out), &context).unwrap_err());
     is_lost(archive.opener(Some(&made.keys)).err().unwrap());
     assert!(out.is_empty());
 }

@@ -3,7 +3,7 @@
 
 use crate::vectors::{exit_of, golden, payload, read, str_of};
 use fec_base::io::folder::Folder;
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_base::names::hex;
 use fec_core::block::Code;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const POLICY: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
+const POLICY: Policy = Policy::new().with_sync(false);
 
 fn context() -> Context<'static> {
-    Context { settings: Settings { sync: false, ..Settings::new() }, ..Context::default() }
+    Context::new(Settings { sync: false, ..Settings::new() })
 }
 
 fn vectors(file: &str) -> Vec<Value> {
@@ -89,7 +89,7 @@ fn encode_and_compare(vector: &Value, settings: Settings) {
         return;
     }
     let name = str_of(vector, "name");
-    let context = Context { settings: Settings { sync: false, ..settings }, ..Context::default() };
+    let context = Context::new(Settings { sync: false, ..settings });
     let folder = tempfile::tempdir().expect("a scratch folder");
     let (input, out) = (folder.path().join("payload"), folder.path().join("out"));
     let bytes = payload_of(vector);
@@ -113,7 +113,7 @@ fn encode_and_compare(vector: &Value, settings: Settings) {
     let mut restored = Vec::new();
     let wish = Wish { strict: true, ..Wish::default() };
     let archive = Archive::open(&Input::of_paths(&[out]).unwrap(), None, &context).unwrap();
-    let done = archive.restore_to_writer(&mut restored, &Place::Nowhere, wish, &context);
+    let done = archive.restore(Destination::writer(&mut restored), wish, &context);
     assert!(done.unwrap_or_else(|error| panic!("{name}: {error}")).is_whole(), "{name}");
     assert!(restored == bytes, "{name}");
 }
@@ -181,8 +181,7 @@ fn raw_files_of_the_other_implementation_are_restored_and_verified() {
         let root = digest_of(str_of(vector, "root"));
         let archive = open(&golden().join(str_of(vector, "path")), Some(root)).unwrap();
         let mut back = Vec::new();
-        let restored =
-            archive.restore_to_writer(&mut back, &Place::Nowhere, Wish::default(), &context()).unwrap();
+        let restored = archive.restore(Destination::writer(&mut back), Wish::default(), &context()).unwrap();
         assert!(restored.is_whole() && back == payload_of(vector), "{name}");
         assert!(archive.verify(true, &context()).unwrap().is_intact(), "{name}");
     }
@@ -248,7 +247,7 @@ fn every_rule_has_a_vector_that_gets_the_right_error() {
         let restored = open(&path, vector["root"].as_str().map(digest_of)).and_then(|archive| {
             let opener = archive.opener(None)?;
             let wish = Wish { strict: vector["strict"] == true, opener: opener.as_ref(), ..Wish::default() };
-            archive.restore_to_file(&out, POLICY, wish, &context())
+            archive.restore(Destination::File(&out, POLICY), wish, &context())
         });
         let exit = restored.as_ref().map_or_else(|error| exit_of(error.class()), |_| 0);
         let bytes = fs::read(&out).ok();

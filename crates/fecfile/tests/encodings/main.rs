@@ -1,5 +1,8 @@
 //! Encodings by calls: the vectors of shard files, containers and pipes.
 
+mod cancel;
+#[path = "../support/cancelled.rs"]
+mod cancelled;
 mod golden;
 #[path = "../vectors/mod.rs"]
 mod vectors;

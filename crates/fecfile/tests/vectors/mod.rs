@@ -40,5 +40,6 @@ pub(crate) fn exit_of(class: Class) -> i64 {
         Class::Io => 4,
         Class::Untrue => 5,
         Class::Refused => 6,
+        Class::Cancelled => unreachable!("nobody ends it early"),
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use std::os::unix::net::UnixListener;
 
-const QUICK: Policy = Policy { force: false, sync: false, permissions: ANYBODY };
-const FORCED: Policy = Policy { force: true, ..QUICK };
+const QUICK: Policy = Policy::new().with_sync(false);
+const FORCED: Policy = QUICK.with_force(true);
 
 /// More bytes than the final length may have been written, or fewer.
 #[test]
@@ -66,7 +66,7 @@ fn a_folder_that_fills_up_meanwhile_is_not_replaced() {
         }
         fs::write(to.join("precious"), b"precious").unwrap();
         fs::write(from.join("new"), b"new").unwrap();
-        let done = replace_folder(&from, &to, Policy { force, sync: false, permissions: ANYBODY }, None);
+        let done = replace_folder(&from, &to, Policy::new().with_force(force).with_sync(false), None);
         assert_eq!(done.unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
         assert_eq!(fs::read(to.join("precious")).unwrap(), b"precious");
         assert!(from.join("new").exists());
@@ -100,7 +100,7 @@ fn who_may_not_read_a_file_may_not_read_what_is_made_of_it() {
         (0o100_777, 0o666),
     ] {
         assert_eq!(QUICK.made_of(mode).permissions, expected, "{mode:o}");
-        assert_eq!(Policy { permissions: OWNER_ALONE, ..FORCED }.made_of(mode).permissions, OWNER_ALONE);
+        assert_eq!(FORCED.with_permissions(OWNER_ALONE).made_of(mode).permissions, OWNER_ALONE);
         assert!(FORCED.made_of(mode).force && !QUICK.made_of(mode).force);
     }
 }
@@ -249,7 +249,10 @@ fn a_folder_has_the_permissions_of_its_files() {
         // The umask applies to this folder in the same way.
         DirBuilder::new().mode(of_folder).create(&like).unwrap();
         drop(OpenOptions::new().write(true).create_new(true).mode(permissions).open(like.join("a")).unwrap());
-        FolderOut::create(&target, &["a".into()], Policy { permissions, ..QUICK }).unwrap().commit().unwrap();
+        FolderOut::create(&target, &["a".into()], QUICK.with_permissions(permissions))
+            .unwrap()
+            .commit()
+            .unwrap();
         assert_eq!(mode(&target), mode(&like));
         assert_eq!(mode(&target.join("a")), mode(&like.join("a")));
     }
@@ -279,7 +282,7 @@ fn a_folder_of_shard_files_alone_is_replaced_with_force() {
             for (name, bytes) in names {
                 fs::write(target.join(name), bytes).unwrap();
             }
-            let policy = Policy { force, sync, permissions: ANYBODY };
+            let policy = Policy::new().with_force(force).with_sync(sync);
             let made = FolderOut::create(&target, &["a".into(), "b".into()], policy).and_then(|out| {
                 out.write_at(1, 2, &mut [IoSlice::new(b"pay"), IoSlice::new(b"load")]).unwrap();
                 let mut back = [0; 9];
@@ -335,7 +338,7 @@ fn a_rename_without_force_replaces_nothing() {
 #[test]
 fn a_folder_that_cannot_be_synced_is_an_error_unless_there_is_nothing_to_sync() {
     let place = tempfile::tempdir().unwrap();
-    let synced = Policy { sync: true, ..QUICK };
+    let synced = QUICK.with_sync(true);
     let gone = place.path().join("gone");
     let of = File::open(place.path()).unwrap();
     sync(place.path()).unwrap();

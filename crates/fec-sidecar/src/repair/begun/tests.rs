@@ -6,7 +6,7 @@ use crate::protect::{Protect, Redundancy, protect};
 use crate::repair::{Mend, Mended, repair};
 use fec_base::context::Context;
 use fec_base::error::{ErrorKind, Result};
-use fec_base::io::output::{ANYBODY, Policy};
+use fec_base::io::output::Policy;
 use fec_base::names::hex;
 use fec_core::digest::HashKind;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -38,7 +38,7 @@ impl Arena {
             exclude: &[],
             one_file_system: false,
             sha256: false,
-            policy: Policy { force: false, sync: false, permissions: ANYBODY },
+            policy: Policy::new().with_sync(false),
             sealing: None,
             keys: None,
         };

@@ -1,11 +1,11 @@
 //! Protects a payload with 14 shards in a store in memory, damages and loses some of them, and restores it.
 
 use fec_core::block::Code;
-use fecfile::error::Place;
+
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
 use fecfile::restore::Wish;
-use fecfile::{Archive, Context, Input, encode};
+use fecfile::{Archive, Context, Destination, Input, encode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let payload: Vec<u8> = (0..1_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let found = archive.verify(false, &context)?;
     println!("restorable: {:?}, may still lose {:?}", found.is_restorable, found.may_still_lose());
     let mut restored = Vec::new();
-    let report = archive.restore_to_writer(&mut restored, &Place::Nowhere, Wish::default(), &context)?;
+    let report = archive.restore(Destination::writer(&mut restored), Wish::default(), &context)?;
     assert!(report.is_whole() && restored == payload);
     println!(
         "{} bytes restored, {} of {} sets mended",

@@ -11,7 +11,7 @@ use super::tally::Tally;
 use crate::error::{EncodingError, Error, Result};
 use crate::forms::annexes::OfOne;
 use crate::leftovers::Leftovers;
-use fec_base::context::Meter;
+use fec_base::context::Gauge;
 use fec_base::io::ReadAt;
 use fec_base::io::bad_blocks::{Readable, readable};
 use fec_base::names::show;
@@ -97,7 +97,7 @@ impl Census {
         path: &Path,
         proved: &Ranges,
         wanted: Option<Digest>,
-        meter: &dyn Meter,
+        meter: &Gauge<'_>,
     ) -> Result<Census> {
         let mut input = readable(bytes.as_ref(), len);
         let unproved = Unproved { inner: &mut input, object: bytes.as_ref(), len, at: 0, proved };
@@ -159,7 +159,7 @@ impl Census {
         object: Option<&dyn ReadAt>,
         path: &Path,
         wanted: Option<Digest>,
-        meter: &dyn Meter,
+        meter: &Gauge<'_>,
     ) -> Result<Census> {
         let mut census = Census { wanted, ..Census::default() };
         let scanned = scan(input, path, wanted, meter, |at, found| census.on(at, found, object))?;

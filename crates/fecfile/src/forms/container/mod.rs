@@ -53,7 +53,7 @@ impl Form for Containers {
         }
         let meter = context.meter("scan", Some(*len));
         let place = object.place.as_path();
-        let census = Census::of_object((bytes, *len), place, &seen.proved, wanted, meter.as_ref())?;
+        let census = Census::of_object((bytes, *len), place, &seen.proved, wanted, &meter)?;
         meter.finish();
         Ok(Box::new(FoundChains::new(census, Some((place, bytes)))))
     }
@@ -92,7 +92,7 @@ pub(crate) fn in_pipe(
     context: &Context<'_>,
 ) -> Result<Box<dyn Found>> {
     let meter = context.meter("verify", None);
-    let mut census = Census::take(Piped(pipe), None, place, wanted, meter.as_ref())?;
+    let mut census = Census::take(Piped(pipe), None, place, wanted, &meter)?;
     meter.finish();
     census.leftovers.beginning = beginning;
     Ok(Box::new(FoundChains::new(census, None)))

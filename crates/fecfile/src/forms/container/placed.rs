@@ -9,7 +9,7 @@ use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms,
 };
 use crate::payload::Payload;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::io::NewObjects;
 use fec_base::stages::{self, Stage};
 use fec_base::threads::Threads;
@@ -118,7 +118,7 @@ pub(crate) fn write(
     let source = PayloadSets { payload, group: *geometry, start: 0 };
     let place =
         GroupPlace { start: front.len() as u64, copies: Copies::of(geometry.shape(), meta, front.len()) };
-    let (id, tree) = group((&source, &SpareRooms::default()), id, out, place, meter.as_ref(), context)?;
+    let (id, tree) = group((&source, &SpareRooms::default()), id, out, place, &meter, context)?;
     place.put_copies(&id, front, out)?;
     let end = place.end(&id);
     let len = ends(FileGeometry::of_only(geometry), vec![tree], (meta, front), out, end)?;
@@ -139,7 +139,7 @@ pub(crate) fn root(
     let before = geometry.shape().hash.digest(meta);
     let source = PayloadSets { payload, group: *geometry, start: 0 };
     let spare = SpareRooms::default();
-    let tree = EncodeJob::new((&source, &spare), geometry, &Nowhere, meter.as_ref(), context).run()?;
+    let tree = EncodeJob::new((&source, &spare), geometry, &Nowhere, &meter, context).run()?;
     payload.check_unchanged()?;
     meter.finish();
     let index = Index::new(FileGeometry::of_only(geometry), vec![tree.root()], meta);
@@ -187,7 +187,7 @@ pub(super) fn group(
     id: GroupId,
     out: &dyn NewObjects,
     GroupPlace { start, copies }: GroupPlace,
-    meter: &dyn Meter,
+    meter: &Gauge<'_>,
     context: &Context<'_>,
 ) -> Result<(GroupId, Digest)> {
     let geometry = id.geometry;

@@ -50,7 +50,7 @@ pub(super) fn repair(
         let id = GroupId { geometry: group.geometry, root: [0; 32], before };
         let place = GroupPlace { start: at, copies: std::mem::replace(&mut copies, Copies::NONE) };
         let (id, tree) =
-            placed::group((&source, &spare), id, out.as_ref(), place, meter.as_ref(), &job.of_encoder())?;
+            placed::group((&source, &spare), id, out.as_ref(), place, &meter, &job.of_encoder())?;
         place.put_copies(&id, &front, out.as_ref())?;
         before = id.root;
         at = place.end(&id);

@@ -1,7 +1,7 @@
 //! Runs the scanner over an input, file or pipe, with a window that holds one record at most.
 
 use crate::error::{Error, Result};
-use fec_base::context::Meter;
+use fec_base::context::Gauge;
 use fec_base::ranges::Ranges;
 use fec_base::stages::{self, Stage};
 use fec_core::digest::Digest;
@@ -81,7 +81,7 @@ pub(crate) fn scan(
     mut input: impl ScanInput,
     path: &Path,
     wanted: Option<Digest>,
-    meter: &dyn Meter,
+    meter: &Gauge<'_>,
     mut on: impl FnMut(u64, ScanEvent<'_>) -> Result<Taken>,
 ) -> Result<Scanned> {
     let mut scanner = Scanner::new(wanted);
@@ -90,6 +90,7 @@ pub(crate) fn scan(
     // The end of accepted bytes. The scan may go on inside an accepted record, whose bytes are no gap.
     let mut covered = 0;
     loop {
+        meter.check()?;
         let at = window.position;
         let (drop, accepted) = match scanner.step(window.bytes(), window.at_end, at) {
             ScanStep::More(needed) => {

@@ -8,7 +8,7 @@ use super::copies::{Copies, annex_of};
 use crate::error::{EncodingError, Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
 use crate::report::Written;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::stages::{self, Observed, Stage};
 use fec_base::threads::{Threads, no_thread};
 use fec_core::block::ShardBuf;
@@ -52,14 +52,14 @@ pub(crate) fn write(
     stages::tell_work(shape.code, shape.hash, settings.backend);
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
     let meter = context.meter("encode", source.size());
-    let mut writer = Writer::new(layout, meta, out, write_failure, meter.as_ref())?;
+    let mut writer = Writer::new(layout, meta, out, write_failure, &meter)?;
     match settings.threads {
         0 | 1 => {
-            let mut reader = Reader::new(layout, &mut source);
+            let mut reader = Reader::new(layout, &mut source, &meter);
             let mut group = Group::new(layout);
             while !reader.is_over {
                 reader.fill(&mut group)?;
-                encode_group(&encoder, &mut group, Threads(1));
+                encode_group(&encoder, &mut group, Threads(1), &meter)?;
                 writer.write(&group)?;
             }
             source.check_unchanged()?;
@@ -78,16 +78,16 @@ fn in_stages<W: Write + Send>(
     encoder: &SetEncoder,
     threads: Threads,
 ) -> Result<()> {
-    let layout = writer.layout;
+    let (layout, meter) = (writer.layout, writer.meter);
     let (free_tx, free_rx) = channel();
     let (full_tx, full_rx) = channel();
     let (coded_tx, coded_rx) = channel();
-    let (read, written) = std::thread::scope(|scope| {
+    let (read, coded, written) = std::thread::scope(|scope| {
         // Buffers come back from the writer; the second is made only when there is a second group.
         let thread = || std::thread::Builder::new();
         let reader = thread().spawn_scoped(scope, move || {
             let _thread = stages::thread(Stage::Other);
-            let result = read_groups(layout, source, &free_rx, &full_tx);
+            let result = read_groups(layout, source, (&free_rx, &full_tx), meter);
             drop(full_tx);
             result.and_then(|()| source.check_unchanged())
         });
@@ -95,18 +95,18 @@ fn in_stages<W: Write + Send>(
         let writer = thread().spawn_scoped(scope, move || write_groups(writer, &coded_rx, &free_tx));
         // After an error here the reader ends too, because its receiver is gone.
         let writer = writer.map_err(no_thread)?;
-        for mut group in waited_for(&full_rx) {
-            encode_group(encoder, &mut group, threads);
-            if coded_tx.send(group).is_err() {
-                break;
-            }
-        }
-        drop(coded_tx);
+        let coded = waited_for(&full_rx).try_for_each(|mut group| {
+            encode_group(encoder, &mut group, threads, meter)?;
+            // A failed writer is gone, and reports its own error.
+            let _ = coded_tx.send(group);
+            Ok(())
+        });
+        drop((coded_tx, full_rx));
         let _stage = stages::enter(Stage::Wait, 0);
-        Ok((join(reader), join(writer)))
+        Ok((join(reader), coded, join(writer)))
     })?;
-    // A writer that failed stops the reader too, which then has nothing to report.
-    written.and(read)
+    // A stage that failed stops the others, which then have nothing to report.
+    written.and(coded).and(read)
 }
 
 /// Iterates over the messages of a channel until its other end is gone.
@@ -125,6 +125,7 @@ fn join<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> T {
 struct Reader<'a, 'b> {
     layout: &'a ContainerLayout,
     source: &'a mut Source<'b>,
+    meter: &'a Gauge<'a>,
     number: u64,
     offset: u64,
     /// The first byte of the next group, read to see whether there is one; `None` before the first look and at the end.
@@ -135,17 +136,27 @@ struct Reader<'a, 'b> {
 }
 
 impl<'a, 'b> Reader<'a, 'b> {
-    fn new(layout: &'a ContainerLayout, source: &'a mut Source<'b>) -> Reader<'a, 'b> {
-        Reader { layout, source, number: 0, offset: 0, ahead: None, begun: false, is_over: false }
+    fn new(layout: &'a ContainerLayout, source: &'a mut Source<'b>, meter: &'a Gauge<'a>) -> Reader<'a, 'b> {
+        Reader { layout, source, meter, number: 0, offset: 0, ahead: None, begun: false, is_over: false }
     }
 
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        /// Bytes between two questions whether to go on.
+        const PIECE: usize = 1 << 20;
         let _stage = stages::enter(Stage::Read, 0);
-        let len = self.source.read(self.offset, out)?;
-        // Only the bytes read count, not the space of a whole group.
-        stages::add_bytes(len as u64);
-        self.offset += len as u64;
-        Ok(len)
+        let mut all = 0;
+        for piece in out.chunks_mut(PIECE) {
+            self.meter.check()?;
+            let len = self.source.read(self.offset, piece)?;
+            // Only the bytes read count, not the space of a whole group.
+            stages::add_bytes(len as u64);
+            self.offset += len as u64;
+            all += len;
+            if len < piece.len() {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// The next byte, if there is one.
@@ -187,12 +198,12 @@ impl<'a, 'b> Reader<'a, 'b> {
 fn read_groups(
     layout: &ContainerLayout,
     source: &mut Source<'_>,
-    free: &Receiver<Group>,
-    full: &Sender<Group>,
+    (free, full): (&Receiver<Group>, &Sender<Group>),
+    meter: &Gauge<'_>,
 ) -> Result<()> {
     /// Groups in flight: the first is filled while the second is encoded and written.
     const IN_FLIGHT: u64 = 2;
-    let mut reader = Reader::new(layout, source);
+    let mut reader = Reader::new(layout, source, meter);
     while !reader.is_over {
         let mut group = match reader.number {
             0..IN_FLIGHT => Group::new(layout),
@@ -211,15 +222,17 @@ fn read_groups(
 }
 
 /// Fills recovery shards and trees.
-fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads) {
+fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads, meter: &Gauge<'_>) -> Result<()> {
     let shape = *group.geometry.shape();
     let (k, sets, len) = (shape.code.k(), shape.sets as usize, shape.shard_len);
     let piece = group.piece.row(0);
     let run = Run { executor: &threads, observer: &Observed };
     for (set, encoded) in group.encoded.iter_mut().take(sets).enumerate() {
+        meter.check()?;
         let originals: Vec<&[u8]> = (0..k).map(|i| &piece[(i * sets + set) * len..][..len]).collect();
         encoder.encode(set as u32, &originals, encoded, run);
     }
+    Ok(())
 }
 
 /// The meta frame, if there is meta.
@@ -232,7 +245,7 @@ struct Writer<'a, W> {
     layout: &'a ContainerLayout,
     out: &'a mut W,
     failure: &'a WriteFailure<'a>,
-    meter: &'a dyn Meter,
+    meter: &'a Gauge<'a>,
     /// The root of the group before.
     before: Digest,
     trees: Vec<Digest>,
@@ -252,7 +265,7 @@ impl<'a, W: Write> Writer<'a, W> {
         meta: &[u8],
         out: &'a mut W,
         failure: &'a WriteFailure<'a>,
-        meter: &'a dyn Meter,
+        meter: &'a Gauge<'a>,
     ) -> Result<Writer<'a, W>> {
         let front = front(layout, meta);
         out.write_all(&front).map_err(failure)?;
@@ -273,6 +286,7 @@ impl<'a, W: Write> Writer<'a, W> {
     }
 
     fn write(&mut self, group: &Group) -> Result<()> {
+        self.meter.check()?;
         let (shape, hash) = (group.geometry.shape(), self.layout.shape().hash);
         let sets = shape.sets as usize;
         self.set_tree.leaves_mut().extend(group.encoded[..sets].iter().map(EncodedSet::root));

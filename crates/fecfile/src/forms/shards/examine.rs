@@ -3,7 +3,7 @@
 
 use super::gather::{Member, Position, ShardFile, ShardSet, read_at};
 use crate::report::{Damage, Examination, ShardReport, ShardState};
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::names::show;
 use fec_base::ranges::Ranges;
 use fec_base::stages::{self, Stage};
@@ -45,13 +45,13 @@ fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardRe
     stages::tell_work(shape.code, shape.hash, settings.backend);
     let checks: Vec<Mutex<IndexCheck>> =
         indices.iter().map(|index| Mutex::new(IndexCheck::new(set, *index))).collect();
-    let files: usize = checks.iter().map(|check| lock(check).files.len()).sum();
-    let meter = context.meter("verify", Some(files as u64 * layout.body_len));
+    let present: u64 = checks.iter().map(|check| lock(check).present()).sum();
+    let meter = context.meter("verify", Some(present * layout.shard_len));
     let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
     let (workers, _) = share(settings.threads, checks.len() as u64, buffer as u64, settings.max_memory);
     let mut weakest = u16::MAX;
     let mut first = 0;
-    while first < shape.sets {
+    while first < shape.sets && !meter.is_cancelled() {
         let sets = first..first.saturating_add(SETS_TOGETHER).min(shape.sets);
         if checks.iter().all(|check| !lock(check).has_any(&sets)) {
             checks.iter().for_each(|check| lock(check).pass_by(&sets));
@@ -60,7 +60,7 @@ fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardRe
         }
         let counts: Mutex<Vec<u16>> = Mutex::new(vec![0; sets.len()]);
         Threads(workers).run(checks.len(), &|nth| {
-            let intact = lock(&checks[nth]).sets(sets.clone(), meter.as_ref());
+            let intact = lock(&checks[nth]).sets(sets.clone(), &meter);
             lock(&counts).iter_mut().zip(&intact).for_each(|(count, is)| *count += u16::from(*is));
         });
         weakest = weakest.min(into_value(counts).into_iter().min().unwrap_or(0));
@@ -86,6 +86,14 @@ impl<'a> IndexCheck<'a> {
         IndexCheck { index, files: files.collect(), intact_sets: 0, sets }
     }
 
+    /// Shards that its files may have.
+    fn present(&self) -> u64 {
+        let of_file = |file: &FileCheck<'_>| {
+            file.present.iter().map(|sets| u64::from(sets.end - sets.start)).sum::<u64>()
+        };
+        self.files.iter().map(of_file).sum()
+    }
+
     /// Tells whether any file may have any of these sets.
     fn has_any(&self, sets: &Range<u32>) -> bool {
         self.files.iter().any(|file| file.has_any(sets))
@@ -97,7 +105,7 @@ impl<'a> IndexCheck<'a> {
     }
 
     /// Checks the shards of these sets; tells for each set whether its shard is intact.
-    fn sets(&mut self, sets: Range<u32>, meter: &dyn Meter) -> Vec<bool> {
+    fn sets(&mut self, sets: Range<u32>, meter: &Gauge<'_>) -> Vec<bool> {
         let mut intact = vec![false; sets.len()];
         for file in &mut self.files {
             file.sets(sets.clone(), &mut intact, meter);
@@ -271,7 +279,7 @@ impl<'a> FileCheck<'a> {
 
     /// Checks the shards of these sets and both copies of their proofs. Sets with a usable shard are marked in
     /// `intact`.
-    fn sets(&mut self, sets: Range<u32>, intact: &mut [bool], meter: &dyn Meter) {
+    fn sets(&mut self, sets: Range<u32>, intact: &mut [bool], meter: &Gauge<'_>) {
         let mut batch = Batch::new(&self.layout, sets.len(), self.positions.len());
         let mut passed = sets.start;
         for present in self.present.clone() {
@@ -280,15 +288,15 @@ impl<'a> FileCheck<'a> {
                 continue;
             }
             self.absent(passed..present.start);
-            for first in present.clone().step_by(SHARDS_TOGETHER) {
+            for first in present.clone().step_by(SHARDS_TOGETHER).take_while(|_| !meter.is_cancelled()) {
                 let count = SHARDS_TOGETHER.min((present.end - first) as usize);
                 let intact = &mut intact[(first - sets.start) as usize..][..count];
                 self.shards(&mut batch, first as usize, intact);
+                meter.add(count as u64 * self.layout.shard_len);
             }
             passed = present.end;
         }
         self.absent(passed..sets.end);
-        meter.add(sets.len() as u64 * self.layout.shard_len);
     }
 
     /// Tells whether a proof of any of these sets may be there.

@@ -58,13 +58,8 @@ pub(super) fn repair(
     let source =
         DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
     let shards = NewShards { out: out.as_ref(), indices: &indices };
-    let encoding = shards.write(
-        (&source, &SpareRooms::default()),
-        &geometry,
-        &meta,
-        meter.as_ref(),
-        &job.of_encoder(),
-    )?;
+    let encoding =
+        shards.write((&source, &SpareRooms::default()), &geometry, &meta, &meter, &job.of_encoder())?;
     meter.finish();
     job.check_root(encoding.root, set.encoding.root)?;
     out.keep_annexes(&files, set.encoding.layout().file_len, signatures)?;

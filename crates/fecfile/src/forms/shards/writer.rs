@@ -12,7 +12,7 @@ use crate::forms::encode_job::{
 use crate::payload::{Options, Payload};
 use crate::report::Written;
 use crate::seal::sealer::Sealer;
-use fec_base::context::{Context, Meter};
+use fec_base::context::{Context, Gauge};
 use fec_base::io::{NewObjects, Store};
 use fec_base::stages::{self, Stage};
 use fec_base::threads::Threads;
@@ -63,7 +63,7 @@ pub fn write_in(
     let indices: Vec<usize> = (0..n).collect();
     let files = NewShards { out: out.as_ref(), indices: &indices };
     let source = PayloadSets { payload, group: geometry, start: 0 };
-    let encoding = files.write((&source, spare), &geometry, &meta, meter.as_ref(), context)?;
+    let encoding = files.write((&source, spare), &geometry, &meta, &meter, context)?;
     // The last check: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     if let Some(key) = &options.signing {
@@ -95,7 +95,7 @@ pub(crate) fn root(
     let meter = context.meter("encode", Some(payload.size()));
     let source = PayloadSets { payload, group: geometry, start: 0 };
     let spare = SpareRooms::default();
-    let tree = EncodeJob::new((&source, &spare), &geometry, &Nowhere, meter.as_ref(), context).run()?;
+    let tree = EncodeJob::new((&source, &spare), &geometry, &Nowhere, &meter, context).run()?;
     payload.check_unchanged()?;
     meter.finish();
     let root = Encoding::new(geometry, tree.root(), &meta).root;
@@ -190,7 +190,7 @@ impl NewShards<'_> {
         (source, spare): (&dyn SetSource, &SpareRooms),
         geometry: &GroupGeometry,
         meta: &[u8],
-        meter: &dyn Meter,
+        meter: &Gauge<'_>,
         context: &Context<'_>,
     ) -> Result<Encoding> {
         let layout = Layout::new(geometry, meta.len() as u32);

@@ -3,13 +3,13 @@
 use super::*;
 use crate::archive::Archive;
 use crate::encode;
-use crate::error::Place;
 use crate::input::Input;
 use crate::payload::Options;
 use crate::restore::Wish;
 use fec_base::context::Context;
 use fec_base::io::Store;
 use fec_base::io::memory::MemoryStore;
+use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use std::ffi::OsStr;
 
@@ -75,7 +75,7 @@ fn restored(files: &[Vec<u8>], root: Digest, payload: &[u8], has_meta: bool, wha
         let context = Context::default();
         let archive = Archive::open(&Input::of_store(&store).unwrap(), wanted, &context).unwrap();
         let mut out = Vec::new();
-        let done = archive.restore_to_writer(&mut out, &Place::Output, Wish::default(), &context);
+        let done = archive.restore(Destination::writer(&mut out), Wish::default(), &context);
         let done = done.unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(done.is_whole() && out == payload, "{what}");
         let verified = archive.verify(true, &context).unwrap();
