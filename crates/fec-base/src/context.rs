@@ -1,6 +1,6 @@
 //! The environment of every operation: threads, kernel, limits, the receiver of progress, and a way to end it.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Action, Error, ErrorKind, Result};
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::WINDOW_LIMIT;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Default for Settings {
 /// let cancel = Cancel::default();
 /// let context = Context::new(Settings { threads: 1, ..Settings::new() }).with_cancel(&cancel);
 /// cancel.cancel(); // from any thread
-/// assert!(matches!(context.check("decode").unwrap_err().kind, ErrorKind::Cancelled));
+/// assert!(matches!(context.check(Action::Decode).unwrap_err().kind, ErrorKind::Cancelled));
 /// ```
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -109,12 +109,12 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] of `action`.
-    pub fn check(&self, action: &'static str) -> Result<()> {
+    pub fn check(&self, action: Action) -> Result<()> {
         if self.is_cancelled() { Err(Error::new(action, ErrorKind::Cancelled)) } else { Ok(()) }
     }
 
     /// Starts to count the bytes of `action`.
-    pub fn meter(&self, action: &'static str, total: Option<u64>) -> Gauge<'a> {
+    pub fn meter(&self, action: Action, total: Option<u64>) -> Gauge<'a> {
         Gauge { action, meter: self.progress.begin(action, total), cancel: self.cancel }
     }
 
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
 /// Counts the bytes of one action for the receiver of progress, and tells whether the caller has ended it. All threads
 /// share it.
 pub struct Gauge<'a> {
-    action: &'static str,
+    action: Action,
     meter: Box<dyn Meter + 'a>,
     cancel: Option<&'a Cancel>,
 }
@@ -197,7 +197,7 @@ impl Cancel {
 /// Receives reports of progress.
 pub trait Progress: Sync {
     /// `action` begins. It processes `total` bytes, or a number not known yet.
-    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_>;
+    fn begin(&self, action: Action, total: Option<u64>) -> Box<dyn Meter + '_>;
 }
 
 /// Counts the bytes of one action. Shared by all threads; it ends when it is dropped.
@@ -215,7 +215,7 @@ pub trait Meter: Sync + Send {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn begin(&self, _action: &'static str, _total: Option<u64>) -> Box<dyn Meter + '_> {
+    fn begin(&self, _action: Action, _total: Option<u64>) -> Box<dyn Meter + '_> {
         Box::new(Silent)
     }
 }

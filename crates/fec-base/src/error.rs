@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use crate::action::Action;
 pub use crate::class::Class;
 
 /// The result of an operation.
@@ -18,8 +19,8 @@ pub type WriteFailure<'a> = dyn Fn(io::Error) -> Error + Sync + 'a;
 /// The action, the place and the cause of a failure.
 #[derive(Debug)]
 pub struct Error {
-    /// `read`, `write`, `encode`, …
-    pub action: &'static str,
+    /// What was being done.
+    pub action: Action,
     /// The place of the failure.
     pub place: Place,
     /// The cause.
@@ -157,17 +158,17 @@ fn not_allowed(paths: &[PathBuf]) -> String {
 
 impl Error {
     /// An error without a place.
-    pub fn new(action: &'static str, kind: impl Into<ErrorKind>) -> Error {
+    pub fn new(action: Action, kind: impl Into<ErrorKind>) -> Error {
         Error { action, place: Place::Nowhere, kind: kind.into() }
     }
 
     /// An error at a place.
-    pub fn at(action: &'static str, place: impl Into<Place>, kind: impl Into<ErrorKind>) -> Error {
+    pub fn at(action: Action, place: impl Into<Place>, kind: impl Into<ErrorKind>) -> Error {
         Error { action, place: place.into(), kind: kind.into() }
     }
 
     /// An error that the system reported for a file.
-    pub fn io(action: &'static str, place: impl Into<Place>, cause: io::Error) -> Error {
+    pub fn io(action: Action, place: impl Into<Place>, cause: io::Error) -> Error {
         Error::at(action, place, ErrorKind::Io(cause))
     }
 

@@ -12,6 +12,7 @@
 //! | let a signal end an operation, or a program | [`interrupt`], [`io::temporary`], [`io::lease`] |
 //! | time the stages of an operation | [`stages`] |
 
+mod action;
 pub mod beginning;
 pub mod class;
 pub mod context;

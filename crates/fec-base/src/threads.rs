@@ -1,6 +1,6 @@
 //! Threads that run jobs of the codec.
 
-use crate::error::{Error, Place};
+use crate::error::{Action, Error, Place};
 use crate::stages::{self, Stage};
 use fec_core::executor::{Executor, lock};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
 
 /// The error when the system gives no thread for work that needs its own.
 pub fn no_thread(cause: std::io::Error) -> Error {
-    Error::io("start a thread", Place::Nowhere, cause)
+    Error::io(Action::StartThread, Place::Nowhere, cause)
 }
 
 /// Splits `threads` when each set in flight takes `set_bytes` of at most `budget`: workers that take whole sets, and

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::interference::Interference;
 use crate::machine::Machine;
 use crate::table::FigureTable;
+use fec_base::error::Action;
 use fec_base::io::output::{Policy, write_text};
 use fec_base::io::small;
 use serde::{Deserialize, Serialize};
@@ -117,7 +118,7 @@ impl BenchReport {
     /// # Errors
     /// Those of the file; [`NotAReport`](Error::NotAReport).
     pub fn read(path: &Path) -> Result<BenchReport> {
-        let text = small::read_text(path, LONGEST).map_err(|e| fecfile::Error::io("read", path, e))?;
+        let text = small::read_text(path, LONGEST).map_err(|e| fecfile::Error::io(Action::Read, path, e))?;
         serde_json::from_str(&text).map_err(|cause| Error::NotAReport { path: path.into(), cause })
     }
 

@@ -14,6 +14,7 @@ use crate::sign;
 use crate::stores;
 use crate::stream;
 use crate::target::{Target, is_dash, made_of_inputs, open_input, payload_output};
+use fec_base::error::Action;
 use fec_base::io::output::{self, Policy, is_special};
 use fec_base::names::{is_plain, show_bytes};
 use fec_core::params::Form;
@@ -194,7 +195,7 @@ impl<'a> Decoding<'a> {
     }
 
     fn pipe(&mut self, path: &Path, mut file: File) -> Result<Exit> {
-        let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io("read", path, e))?;
+        let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io(Action::Read, path, e))?;
         let is_stream = match beginning {
             Beginning::Stream => !self.args.open.is_given(),
             Beginning::Sealed => self.args.open.passphrase,

@@ -6,7 +6,7 @@ use fec_base::names::{show, show_input};
 use fec_base::roots::parse_root;
 use fec_keys::sign::SignError;
 use fec_sidecar::SidecarError;
-use fecfile::error::{Class, Place};
+use fecfile::error::{Action, Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::{EncodingError, Error, ErrorKind};
 use std::fmt;
@@ -102,13 +102,13 @@ impl Failure {
     }
 
     /// A failed system call on a file.
-    pub(crate) fn io(action: &'static str, path: &Path, cause: io::Error) -> Failure {
+    pub(crate) fn io(action: Action, path: &Path, cause: io::Error) -> Failure {
         Error::io(action, path, cause).into()
     }
 
     /// A failed write to standard output.
     pub(crate) fn stdout(cause: io::Error) -> Failure {
-        Error::io("write", Place::Output, cause).into()
+        Error::io(Action::Write, Place::Output, cause).into()
     }
 
     /// Adds advice. If something in it is hidden, it cannot be followed, and is left out.
@@ -247,7 +247,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
 }
 
 /// Advice for an error of encodings that stopped an action.
-fn encoding_help(action: &str, cause: &EncodingError) -> Option<&'static str> {
+fn encoding_help(action: Action, cause: &EncodingError) -> Option<&'static str> {
     Some(match cause {
         EncodingError::NothingFound(found) if !found.leftovers.denied.is_empty() => NOT_ALLOWED,
         EncodingError::NoneWhole { leftovers, .. } if !leftovers.denied.is_empty() => NOT_ALLOWED,
@@ -285,7 +285,7 @@ fn encoding_help(action: &str, cause: &EncodingError) -> Option<&'static str> {
             "with --root fec verify checks it by itself; to restore the payload, name the shard files"
         }
         EncodingError::MetaLost | EncodingError::HoldsAnother | EncodingError::OtherEncoding(_)
-            if action == "keep" =>
+            if action == Action::Keep =>
         {
             "nothing was changed; choose another name with -o, or replace all of it with -f"
         }
@@ -309,26 +309,26 @@ pub(crate) fn help(error: &Error) -> Option<String> {
 
 fn help_of_kind(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
-        ErrorKind::IsFolder if error.action == "write" => {
+        ErrorKind::IsFolder if error.action == Action::Write => {
             "choose another name with -o; -o - is standard output"
         }
-        ErrorKind::NotAllowed(_) if error.action == "repair" => {
+        ErrorKind::NotAllowed(_) if error.action == Action::Repair => {
             "nothing was changed: run it as a user who may, the owner or root; with a sidecar --partial mends the others"
         }
         ErrorKind::NotAllowed(_) => {
             "run it as a user who may, the owner or root; or leave them out, with --exclude PATTERN"
         }
-        ErrorKind::NotOwn(_) if error.action == "use the state" => {
+        ErrorKind::NotOwn(_) if error.action == Action::UseState => {
             "choose another name with --state; or remove it, if nobody needs it"
         }
         ErrorKind::NotOwn(_) => {
             "if nobody needs it, remove it; who wrote it may want something else than you"
         }
         ErrorKind::IsSymlink => "name the file that it leads to",
-        ErrorKind::Exists if error.action == "keep" => {
+        ErrorKind::Exists if error.action == Action::Keep => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
         }
-        ErrorKind::Exists if error.action == "protect" => {
+        ErrorKind::Exists if error.action == Action::Protect => {
             "to protect later changes too:\n  fec protect --update PATH\nto start over, and give up what it can still mend: -f"
         }
         ErrorKind::Exists => "choose another name with -o, or replace it with -f",
@@ -336,11 +336,11 @@ fn help_of_kind(error: &Error) -> Option<&'static str> {
         ErrorKind::FolderNotEmpty => "choose another with -o, or replace the shard files in it with -f",
         ErrorKind::NotAShardFile(_) => "only a folder of shard files is replaced as a whole",
         ErrorKind::NoRoom { .. } => "make room, or choose another place with -o",
-        ErrorKind::Changed if ["repair", "keep"].contains(&error.action) => {
+        ErrorKind::Changed if matches!(error.action, Action::Repair | Action::Keep) => {
             "run it again when nobody writes to the files; what was mended stays mended"
         }
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
-        ErrorKind::SetMemory { .. } if error.action == "encode" => {
+        ErrorKind::SetMemory { .. } if error.action == Action::Encode => {
             "choose a smaller --set-size, or allow more with --max-memory, as in --max-memory 256MiB"
         }
         ErrorKind::SetMemory { .. } => "allow more with --max-memory",

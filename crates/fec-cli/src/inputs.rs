@@ -6,6 +6,7 @@ use crate::secrets::hides;
 use crate::settings::Settings;
 use crate::survey::survey;
 use crate::target::{check_stdin, is_dash, open_input, quoted};
+use fec_base::error::Action;
 use fec_base::io::small;
 use fec_base::names::{counted, hex, show};
 use fec_base::roots::{self, Line};
@@ -46,7 +47,7 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
         check_stdin(command)?;
     }
     let file = open_input(path)?;
-    let fail = |e| Failure::io("read", path, e);
+    let fail = |e| Failure::io(Action::Read, path, e);
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
         // The path became a folder meanwhile, or the system did not tell before.
@@ -94,14 +95,14 @@ pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
     if is_dash(path) {
         return Ok(Box::new(open_input(path)?));
     }
-    Ok(Box::new(small::open(path).map_err(|e| Failure::io("read", path, e))?))
+    Ok(Box::new(small::open(path).map_err(|e| Failure::io(Action::Read, path, e))?))
 }
 
 /// Reads paths from a file: zero-terminated if `is_null` or if there is a zero byte, else one per line.
 pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
     let read = open_list(list)?.take(MOST_LISTED + 1).read_to_end(&mut bytes);
-    read.map_err(|e| Failure::io("read", list, e))?;
+    read.map_err(|e| Failure::io(Action::Read, list, e))?;
     if bytes.len() as u64 > MOST_LISTED {
         let why = format!("it never ends, or has more than {} MiB", MOST_LISTED >> 20);
         return Err(misuse("read", list, &why).help("name a list of files, a line each"));
@@ -124,7 +125,7 @@ pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
 /// Refuses a shard file on standard input: it has no name and no neighbours.
 pub(crate) fn check_not_piped_shard(path: &Path, archive: &Archive) -> Result<()> {
     if is_dash(path) && archive.form() == Form::Shards {
-        return Err(Error::at("read", path, EncodingError::ShardFileAlone).into());
+        return Err(Error::at(Action::Read, path, EncodingError::ShardFileAlone).into());
     }
     Ok(())
 }
@@ -314,5 +315,5 @@ impl<'a> Clue<'a> {
 pub(crate) fn beginning(input: &Input) -> fecfile::Result<Beginning> {
     let Input::One(object) = input else { return Ok(Beginning::Other) };
     let Content::Bytes(bytes, _) = &object.content else { return Ok(Beginning::Other) };
-    detect::object(bytes.as_ref()).map_err(|e| Error::io("read", object.place.as_path(), e))
+    detect::object(bytes.as_ref()).map_err(|e| Error::io(Action::Read, object.place.as_path(), e))
 }

@@ -14,7 +14,7 @@ use fec_base::names::show;
 use fec_keys::age::{Identity, KeyKind};
 use fec_keys::sign::SecretKey;
 use fec_live::key::{KEY_LEN, StreamKey};
-use fecfile::error::{Error, Place};
+use fecfile::error::{Action, Error, Place};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
@@ -86,7 +86,7 @@ fn identity(output: &Path, is_hybrid: bool) -> Result<(Report, String)> {
         true => ("age-post-quantum", KeyKind::Hybrid),
         false => ("age", KeyKind::X25519),
     };
-    let identity = Identity::generate(kind).map_err(|e| Error::io("make a key", Place::Nowhere, e))?;
+    let identity = Identity::generate(kind).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
     let recipient = identity.recipient().to_string();
     let secret = identity.to_text().expect("an identity that was made here has a text");
     let content = Zeroizing::new(format!("# public key: {recipient}\n{}\n", *secret));

@@ -1,6 +1,7 @@
 //! Progress: a bar on a terminal, lines of JSON if asked for, or nothing.
 
 use fec_base::context::Meter;
+use fec_base::error::Action;
 use fec_core::executor::lock;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
@@ -33,8 +34,8 @@ pub(crate) struct Bars {
 }
 
 impl fec_base::context::Progress for Bars {
-    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_> {
-        let action = if action == "scan" { self.scan } else { action };
+    fn begin(&self, action: Action, total: Option<u64>) -> Box<dyn Meter + '_> {
+        let action = if action == Action::Scan { self.scan } else { action.as_str() };
         Box::new(Count::new(self.mode, self.quiet, action, total))
     }
 }

@@ -12,6 +12,7 @@ use crate::sign::SignedBy;
 use crate::stores;
 use crate::survey::survey;
 use crate::target::{is_dash, made_of_inputs, quoted};
+use fec_base::error::Action;
 use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
 use fec_sidecar::Sidecar;
@@ -108,7 +109,7 @@ fn sidecars_in(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(Vec::new());
     }
-    let mut names = fec_base::io::list(path).map_err(|e| Failure::io("read", path, e))?;
+    let mut names = fec_base::io::list(path).map_err(|e| Failure::io(Action::Read, path, e))?;
     names.sort();
     let is_named = |path: &PathBuf| path.extension().is_some_and(|ending| ending == sidecar::ENDING);
     Ok(names.into_iter().map(|name| path.join(name)).filter(is_named).filter(|path| path.is_file()).collect())

@@ -1,6 +1,7 @@
 //! Tells apart the encodings in several places, and sorts files by encoding. Only beginnings and ends of files are
 //! read; their contents are proved later, when each encoding is opened.
 
+use fec_base::error::Action;
 use fec_base::io::folder::open_file;
 use fec_base::io::temporary::is_temporary;
 use fec_base::io::{ReadAt, list};
@@ -74,7 +75,7 @@ pub(crate) fn survey(paths: &[PathBuf]) -> Result<Survey> {
         if !seen.insert(path.clone()) {
             continue;
         }
-        let fail = |e| Error::io("read", path.as_path(), e);
+        let fail = |e| Error::io(Action::Read, path.as_path(), e);
         let is_folder = match is_named {
             true => fs::metadata(&path).map_err(fail)?.is_dir(),
             false => fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()),

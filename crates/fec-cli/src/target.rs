@@ -6,7 +6,7 @@ use crate::secrets::hides;
 use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
 use fec_base::io::temporary::parent;
 use fec_base::names::show;
-use fecfile::error::Place;
+use fecfile::error::{Action, Place};
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use std::ffi::OsString;
 use std::fs::File;
@@ -241,14 +241,14 @@ pub(crate) fn check_stdin(command: &str) -> Result<()> {
 
 /// Standard input, as a separate file.
 pub(crate) fn stdin() -> Result<File> {
-    closed::check_stdin().map_err(|e| Failure::io("read", Path::new("-"), e))?;
+    closed::check_stdin().map_err(|e| Failure::io(Action::Read, Path::new("-"), e))?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
-    fd.map(File::from).map_err(|e| Failure::io("read", Path::new("-"), e))
+    fd.map(File::from).map_err(|e| Failure::io(Action::Read, Path::new("-"), e))
 }
 
 /// Standard input for `-`, otherwise the file.
 pub(crate) fn open_input(path: &Path) -> Result<File> {
-    if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io("read", path, e)) }
+    if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io(Action::Read, path, e)) }
 }
 
 /// The policy for outputs made from an open file. A pipe sets no limit on who may read them.

@@ -5,6 +5,7 @@
 //! the content of the file.
 
 use crate::failure::{Failure, Result, misuse, say};
+use fec_base::error::Action;
 use fec_base::io::output::{Policy, write_text};
 use fec_base::io::own::open_regular;
 use fec_base::processor;
@@ -49,7 +50,7 @@ fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
     let text = match read(&path) {
         // A file that this user may not read is not this user's.
         Err(e) if e.kind() == ErrorKind::PermissionDenied => return Ok(None),
-        read => read.map_err(|e| Failure::io("read", &path, e))?,
+        read => read.map_err(|e| Failure::io(Action::Read, &path, e))?,
     };
     let key = key(backend, table);
     let Some(changes) = text.lines().find_map(|line| line.strip_prefix(&key)) else { return Ok(None) };
@@ -92,14 +93,14 @@ pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
     let table = processor::tuning(backend.tuning());
     let key = key(backend, table);
     // An unreadable file is not replaced: it may hold other machines' settings.
-    let text = read(&path).map_err(|e| Failure::io("read", &path, e))?;
+    let text = read(&path).map_err(|e| Failure::io(Action::Read, &path, e))?;
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.starts_with(&key)).map(|line| format!("{line}\n")).collect();
     if settings != table {
         lines.push(format!("{key}{settings}\n"));
     }
     let folder = path.parent().expect("it is a file in a folder");
-    fs::create_dir_all(folder).map_err(|e| Failure::io("create", folder, e))?;
+    fs::create_dir_all(folder).map_err(|e| Failure::io(Action::Create, folder, e))?;
     let policy = Policy::new().with_force(true);
     write_text(&path, &lines.concat(), policy)?;
     Ok(path)

@@ -17,6 +17,7 @@ use crate::sidecar;
 use crate::stores;
 use crate::survey::{Place, Survey, survey};
 use crate::target::is_dash;
+use fec_base::error::Action;
 use fec_base::io::temporary::parent;
 use fec_base::names::{show, show_input};
 use fec_core::format::seal::SealedKind;
@@ -302,8 +303,8 @@ impl One<'_> {
                 Ok(archive)
             }
             Inputs::Pipe(path, mut file) => {
-                let (head, beginning) =
-                    detect::pipe(&mut file).map_err(|e| Unopened::other(Failure::io("read", &path, e)))?;
+                let (head, beginning) = detect::pipe(&mut file)
+                    .map_err(|e| Unopened::other(Failure::io(Action::Read, &path, e)))?;
                 let clue = Clue::of_head(&path, &head, beginning, "verify", proofs);
                 let is_shard = shard_file::has_magic(&head);
                 let input = io::Cursor::new(head).chain(file);

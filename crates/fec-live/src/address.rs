@@ -1,7 +1,7 @@
 //! The text `udp://HOST:PORT`, and the address of a socket.
 
 use super::LiveError;
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::names::show_bytes;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -62,9 +62,9 @@ impl Address {
     /// [`LiveError::IncompleteAddress`], [`LiveError::Unresolved`], [`LiveError::NoAddress`].
     pub fn destination(&self) -> Result<SocketAddr> {
         if self.host.is_none() || self.port == 0 {
-            return Err(Error::at("send to", self, LiveError::IncompleteAddress));
+            return Err(Error::at(Action::SendTo, self, LiveError::IncompleteAddress));
         }
-        self.resolve("send to")
+        self.resolve(Action::SendTo)
     }
 
     /// The address that a receiving socket is bound to; `None` is any address of this machine.
@@ -74,7 +74,7 @@ impl Address {
     pub fn local(&self) -> Result<Option<SocketAddr>> {
         match self.host {
             None => Ok(None),
-            Some(_) => self.resolve("receive on").map(Some),
+            Some(_) => self.resolve(Action::ReceiveOn).map(Some),
         }
     }
 
@@ -83,7 +83,7 @@ impl Address {
         self.port
     }
 
-    fn resolve(&self, action: &'static str) -> Result<SocketAddr> {
+    fn resolve(&self, action: Action) -> Result<SocketAddr> {
         let host = self.host.as_deref().unwrap_or_default();
         let fail = |cause| Error::at(action, self, cause);
         let mut found = (host, self.port).to_socket_addrs().map_err(|e| fail(LiveError::Unresolved(e)))?;

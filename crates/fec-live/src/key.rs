@@ -1,7 +1,7 @@
 //! The key that senders and receivers of sealed streams share.
 
 use super::LiveError;
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::write_secret;
 use fec_base::io::small;
 use fec_keys::passphrases::{check_new, make_key};
@@ -41,7 +41,7 @@ impl StreamKey {
     pub fn generate() -> Result<StreamKey> {
         let mut bytes = Zeroizing::new([0; KEY_LEN]);
         rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
         Ok(StreamKey(bytes))
     }
 
@@ -51,7 +51,7 @@ impl StreamKey {
     /// # Errors
     /// [`LiveError::Passphrase`], [`LiveError::Memory`].
     pub fn from_new_passphrase(passphrase: &str) -> Result<StreamKey> {
-        check_new(passphrase).map_err(|e| Error::new("make a key", LiveError::from(e)))?;
+        check_new(passphrase).map_err(|e| Error::new(Action::MakeKey, LiveError::from(e)))?;
         StreamKey::from_passphrase(passphrase)
     }
 
@@ -64,7 +64,7 @@ impl StreamKey {
         let params = fec_keys::passphrases::Params::new(LOG_N, R, P).expect("the numbers are allowed");
         let mut bytes = Zeroizing::new([0; KEY_LEN]);
         make_key(passphrase.as_bytes(), SALT, &params, &mut bytes[..])
-            .map_err(|e| Error::new("make a key", LiveError::from(e)))?;
+            .map_err(|e| Error::new(Action::MakeKey, LiveError::from(e)))?;
         Ok(StreamKey(bytes))
     }
 
@@ -73,10 +73,10 @@ impl StreamKey {
     /// # Errors
     /// Those of the file; [`LiveError::KeyFile`] when it is longer or shorter.
     pub fn read(path: &Path) -> Result<StreamKey> {
-        let fail = |e| Error::io("read the key", path, e);
+        let fail = |e| Error::io(Action::ReadKey, path, e);
         let bytes = small::read(path, KEY_LEN).map_err(fail)?;
         let key = bytes.and_then(|bytes| bytes.as_slice().try_into().ok());
-        key.map(StreamKey::new).ok_or_else(|| Error::at("read the key", path, LiveError::KeyFile))
+        key.map(StreamKey::new).ok_or_else(|| Error::at(Action::ReadKey, path, LiveError::KeyFile))
     }
 
     /// Writes a key file that only its owner may read.

@@ -2,7 +2,7 @@
 //! comes, so it serves commands and measurements alike.
 
 use super::LiveError;
-use fec_base::error::Error;
+use fec_base::error::{Action, Error};
 use fec_base::io::small;
 use fec_core::random::SplitMix64;
 use std::fmt;
@@ -148,8 +148,8 @@ pub(super) fn share(text: &str) -> Result<f64, ImpairmentError> {
 }
 
 fn read_trace(path: &Path) -> fec_base::Result<Vec<bool>> {
-    let refuse = |cause| Err(Error::at("read", path, cause));
-    let text = small::read(path, MAX_TRACE as usize).map_err(|e| Error::io("read", path, e))?;
+    let refuse = |cause| Err(Error::at(Action::Read, path, cause));
+    let text = small::read(path, MAX_TRACE as usize).map_err(|e| Error::io(Action::Read, path, e))?;
     let Some(text) = text else { return refuse(LiveError::TraceTooLong { most: MAX_TRACE }) };
     let mut lost = Vec::new();
     for &byte in text.iter() {

@@ -1,6 +1,6 @@
 //! The destination of a stream's bytes, which come in pieces.
 
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::FileOut;
 use std::io::{self, Write};
 
@@ -63,7 +63,7 @@ impl<'a> Output<'a> {
         }
         let done = match &mut self.to {
             Writing::Stream(place, writer) => {
-                write_all(writer, &self.buffer).map_err(|e| Error::io("write", place.clone(), e))
+                write_all(writer, &self.buffer).map_err(|e| Error::io(Action::Write, place.clone(), e))
             }
             Writing::File(file) => write_all(&mut file.file(), &self.buffer).map_err(|e| file.failure(e)),
         };

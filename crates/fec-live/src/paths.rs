@@ -4,7 +4,7 @@
 use super::LiveError;
 use super::address::Address;
 use super::udp::{Interface, PacketSender, Replies};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -134,6 +134,6 @@ impl OpenWay {
             Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => LiveError::Unreachable(cause).into(),
             _ => ErrorKind::Io(cause),
         };
-        Error::at("send to", &self.address, kind)
+        Error::at(Action::SendTo, &self.address, kind)
     }
 }

@@ -17,7 +17,7 @@ use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, Interface, PacketReceiver};
 use super::{LiveError, LostPackets};
 use fec_base::context::{Context, Gauge, Settings, Silent};
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_core::format::packet::MAGIC;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{self, Decoder, Event, Limits};
@@ -146,16 +146,16 @@ pub fn receive(
 ) -> Result<Received> {
     let place = source.place();
     let intake = Intake::open(source, watcher)?;
-    let meter = context.meter("decode", None);
+    let meter = context.meter(Action::Decode, None);
     let mut session = Session::new(intake.drops, output, options, &context.settings);
     let failed = session.run(&intake.reader, watcher, &meter)?;
     let (received, output) = session.finish()?;
     meter.finish();
     if let Some(e) = failed {
-        return Err(Error::io("read", place, e));
+        return Err(Error::io(Action::Read, place, e));
     }
     if let Some(cause) = received.why_nothing() {
-        return Err(Error::at("decode", place, cause));
+        return Err(Error::at(Action::Decode, place, cause));
     }
     output.commit()?;
     Ok(received)
@@ -172,12 +172,13 @@ impl Intake {
     fn open(source: PacketSource, watcher: &mut dyn ReceptionWatcher) -> Result<Intake> {
         match source {
             PacketSource::Bytes { place, head, input } => {
-                let reader = ReaderThread::of_bytes(head, input).map_err(|e| Error::io("read", place, e))?;
+                let reader =
+                    ReaderThread::of_bytes(head, input).map_err(|e| Error::io(Action::Read, place, e))?;
                 Ok(Intake { reader, drops: None })
             }
             PacketSource::Udp { address, interface } => {
                 let receiver = PacketReceiver::open(&address, &interface)?;
-                let fail = |e| Error::io("receive on", &address, e);
+                let fail = |e| Error::io(Action::ReceiveOn, &address, e);
                 watcher.listening(receiver.local_addr().map_err(fail)?);
                 let drops = receiver.drops();
                 let reader = ReaderThread::of_packets(receiver).map_err(fail)?;
@@ -464,7 +465,7 @@ impl<'a> Session<'a> {
     fn refuse_late_join(&self) -> Result<()> {
         match self.decoder.begins_at() {
             Some(count @ 1..) if self.options.gaps == GapPolicy::Fail && !self.is_network() => {
-                Err(Error::new("decode", LiveError::LostForGood(LostPackets { first: 0, count })))
+                Err(Error::new(Action::Decode, LiveError::LostForGood(LostPackets { first: 0, count })))
             }
             _ => Ok(()),
         }
@@ -476,7 +477,7 @@ impl<'a> Session<'a> {
         match self.options.gaps {
             GapPolicy::Skip => Ok(()),
             GapPolicy::Zero if lost.count > MOST_ZEROS => {
-                Err(Error::new("decode", LiveError::LongGap { count: lost.count, most: MOST_ZEROS }))
+                Err(Error::new(Action::Decode, LiveError::LongGap { count: lost.count, most: MOST_ZEROS }))
             }
             GapPolicy::Zero => {
                 let payload = self.decoder.parameters().map_or(0, |p| u64::from(p.payload));
@@ -484,7 +485,7 @@ impl<'a> Session<'a> {
             }
             GapPolicy::Fail => {
                 self.output.flush()?;
-                Err(Error::new("decode", LiveError::LostForGood(lost)))
+                Err(Error::new(Action::Decode, LiveError::LostForGood(lost)))
             }
         }
     }

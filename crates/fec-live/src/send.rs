@@ -16,7 +16,7 @@ pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM, Replies};
 use fec_base::context::{Context, Settings, Silent};
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::format::sealed_packet;
 use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
@@ -192,7 +192,7 @@ impl StreamSender {
     /// [`LiveError::Settings`], [`LiveError::Rate`], [`LiveError::StreamIdOfSealed`]; those of [`Impairment::start`].
     pub fn new(options: &SendOptions, settings: &Settings) -> Result<StreamSender> {
         if options.sealing.is_some() && options.stream_id.is_some() {
-            return Err(Error::new("encode", LiveError::StreamIdOfSealed));
+            return Err(Error::new(Action::Encode, LiveError::StreamIdOfSealed));
         }
         let stream_id = options.stream_id.map_or_else(random_id, Ok)?;
         let wanted = StreamSettings {
@@ -204,10 +204,10 @@ impl StreamSender {
             ratio: options.ratio,
             limit: settings.max_window,
         };
-        let encoder =
-            Encoder::new(&wanted, settings.backend).map_err(|e| Error::new("encode", LiveError::from(e)))?;
+        let encoder = Encoder::new(&wanted, settings.backend)
+            .map_err(|e| Error::new(Action::Encode, LiveError::from(e)))?;
         if let Some(rate) = options.mbps.filter(|rate| !RATES.contains(rate)) {
-            return Err(Error::new("encode", LiveError::Rate(rate)));
+            return Err(Error::new(Action::Encode, LiveError::Rate(rate)));
         }
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
         let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
@@ -235,9 +235,9 @@ impl StreamSender {
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
         let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
-        let fail = |e| Error::io("read", place.clone(), e);
+        let fail = |e| Error::io(Action::Read, place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
-        let meter = context.meter("encode", None);
+        let meter = context.meter(Action::Encode, None);
         let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
         let mut stopped = false;
         while !stopped {
@@ -274,7 +274,7 @@ impl StreamSender {
 fn random_id() -> Result<u64> {
     let mut id = [0; 8];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| Error::io("choose a stream number", Place::Nowhere, e.into()))?;
+        .map_err(|e| Error::io(Action::ChooseStreamNumber, Place::Nowhere, e.into()))?;
     Ok(u64::from_le_bytes(id))
 }
 
@@ -291,7 +291,7 @@ fn open<'a>(
             if usize::from(parameters.payload) + overhead > MAX_DATAGRAM {
                 let most = MAX_DATAGRAM - overhead;
                 let place = ways.first().map_or(Place::Nowhere, |way| (&way.address).into());
-                return Err(Error::at("send to", place, LiveError::PacketsTooLong { most }));
+                return Err(Error::at(Action::SendTo, place, LiveError::PacketsTooLong { most }));
             }
             Ways::open(ways, overhead).map(Link::Udp)
         }
@@ -373,7 +373,7 @@ impl<'a> Packetizer<'a> {
         self.payload_bytes += payload.len() as u64;
         self.encoder
             .push(payload, &mut |packet| transmitter.send(packet))
-            .map_err(|e| Error::new("encode", LiveError::from(e)))?;
+            .map_err(|e| Error::new(Action::Encode, LiveError::from(e)))?;
         if !self.encoder.is_uncovered() {
             self.uncovered_since = None;
         } else if self.uncovered_since.is_none() {

@@ -12,7 +12,7 @@ use fec_base::names::show;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind};
 use fec_keys::age::Keys;
-use fecfile::error::{Error, ErrorKind, Place};
+use fecfile::error::{Action, Error, ErrorKind, Place};
 use fecfile::forms::Beginning;
 use fecfile::payload::{Options, Source};
 use fecfile::pipe::{self, Pipe};
@@ -198,7 +198,7 @@ pub(crate) fn encode_file(
 /// A regular file.
 fn open(path: &Path) -> fecfile::Result<SourceFile> {
     if path.is_dir() {
-        return Err(Error::at("read", path, ErrorKind::IsFolder));
+        return Err(Error::at(Action::Read, path, ErrorKind::IsFolder));
     }
     SourceFile::open(path, false)
 }

@@ -3,7 +3,7 @@
 use crate::errors::exception;
 use fec_keys::age::{AgeError, Identity, KeyKind, Keys, Passphrase, Recipient, identities_of};
 use fec_keys::cipher::Cipher;
-use fecfile::error::Error;
+use fecfile::error::{Action, Error};
 use fecfile::seal::{SealError, SealedTo, Sealing};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
@@ -65,7 +65,7 @@ pub(crate) fn generate_identity(py: Python<'_>, kind: &str) -> PyResult<(String,
         _ => return Err(UsageError::new_err(format!("kind is \"hybrid\" or \"x25519\", not \"{kind}\""))),
     };
     let identity = Identity::generate(kind)
-        .map_err(|e| exception(py, Error::io("make a key", fecfile::error::Place::Nowhere, e)))?;
+        .map_err(|e| exception(py, Error::io(Action::MakeKey, fecfile::error::Place::Nowhere, e)))?;
     let text = identity.to_text().map(|text| text.to_string()).unwrap_or_default();
     Ok((text, identity.recipient().to_string()))
 }
@@ -75,5 +75,5 @@ fn as_passphrase(py: Python<'_>, text: String) -> PyResult<Passphrase> {
 }
 
 fn failed(py: Python<'_>, error: AgeError) -> PyErr {
-    exception(py, Error::new("seal", SealError::Age(error)))
+    exception(py, Error::new(Action::Seal, SealError::Age(error)))
 }

@@ -10,7 +10,7 @@ use super::error::{StoreError, StoresError};
 use super::find::{Candidate, HEADS, Search, ask, locate_all, locate_by_key};
 use super::keys;
 use super::places::Places;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::names::show;
 use fec_base::threads::Threads;
 use fec_core::digest::Digest;
@@ -71,21 +71,21 @@ pub(super) fn find(places: &Places, root: &Digest, all: bool) -> Result<FoundMan
         Err(error) => lock(&causes).push((place, error)),
     });
     if places.cancel.is_cancelled() {
-        return Err(Error::new("read", ErrorKind::Cancelled));
+        return Err(Error::new(Action::Read, ErrorKind::Cancelled));
     }
     if let Some(mut found) = into_value(found) {
         found.places.sort_unstable();
         return Ok(found);
     }
     if let Some(error) = into_value(untrue) {
-        return Err(Error::new("read the manifest", error));
+        return Err(Error::new(Action::ReadManifest, error));
     }
     let mut causes = into_value(causes);
     if let Some(found) = bare(places, root, start, &mut causes)? {
         return Ok(found);
     }
     if places.cancel.is_cancelled() {
-        return Err(Error::new("read", ErrorKind::Cancelled));
+        return Err(Error::new(Action::Read, ErrorKind::Cancelled));
     }
     // A line for each place. Its last cause tells most: lists say more than single objects. "Given up" tells nothing.
     causes.retain(|(_, why)| why.leaves_open());
@@ -95,7 +95,7 @@ pub(super) fn find(places: &Places, root: &Digest, all: bool) -> Result<FoundMan
     let causes =
         causes.iter().map(|(place, why)| format!("{}: {why}", show(places.get(*place).target.name())));
     let not_found = StoresError::NotFound { places: places.len(), causes: causes.collect() };
-    Err(Error::new("read", not_found))
+    Err(Error::new(Action::Read, not_found))
 }
 
 /// The manifest as a place has it. A manifest with this root that breaks a rule is its maker's error. A manifest with
@@ -164,7 +164,7 @@ fn bare(
     let mut claims = into_value(claims);
     causes.append(&mut claims.causes);
     if let Some(error) = claims.broken {
-        return Err(Error::new("read", error));
+        return Err(Error::new(Action::Read, error));
     }
     let is_meta_lost = claims.proved.is_none();
     let Some((encoding, meta)) = claims.proved.take().or_else(|| claims.most_stated()) else {
@@ -174,7 +174,7 @@ fn bare(
     if is_meta_lost && shape.is_sealed() {
         // A place that does not answer may have a copy.
         let is_open = causes.iter().any(|(_, why)| why.leaves_open());
-        return if is_open { Ok(None) } else { Err(Error::new("read", SealError::Lost)) };
+        return if is_open { Ok(None) } else { Err(Error::new(Action::Read, SealError::Lost)) };
     }
     let manifest = Manifest {
         hash: shape.hash,

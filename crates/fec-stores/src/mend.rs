@@ -12,7 +12,7 @@ use super::stored::{Stored, failure};
 use super::target::Target;
 use super::verify::SegmentState;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Class, Error, ErrorKind, Place, Result};
+use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
 use fec_base::io::output::{OWNER_ALONE, Policy};
 use fec_base::io::{ReadAt, list};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
@@ -86,11 +86,11 @@ impl Stored<'_> {
         // The remake tells from the same bytes whether damaged objects suffice.
         let found = self.look(how.deep, false, context)?;
         if found.is_meta_lost && !found.is_cut_off() {
-            return Err(Error::new("repair", EncodingError::MetaLost));
+            return Err(Error::new(Action::Repair, EncodingError::MetaLost));
         }
         let (trouble, is_denied) = (found.trouble.clone(), found.is_denied);
         let mut repaired = StoredRepaired { trouble, is_denied, ..StoredRepaired::default() };
-        let meter = context.meter("repair", Some(self.manifest.payload_len()));
+        let meter = context.meter(Action::Repair, Some(self.manifest.payload_len()));
         for (segment, state) in (0..).zip(&found.segments) {
             let proved = self.proved(segment, state, how, context)?;
             self.mend(segment, proved.as_ref().unwrap_or(state), how, &mut repaired, &meter, context)?;
@@ -239,7 +239,7 @@ impl Stored<'_> {
         let (_fetch, files) = self.make(segment, state, repaired, meter, context)?;
         let mut at = Spread::new(self, state, how);
         for index in lacking {
-            let path = files.get(&index).ok_or_else(|| Error::new("repair", ErrorKind::Changed))?;
+            let path = files.get(&index).ok_or_else(|| Error::new(Action::Repair, ErrorKind::Changed))?;
             let damaged: Vec<usize> =
                 state.damaged.iter().filter(|(of, _)| *of == index).map(|(_, place)| *place).collect();
             if how.dry_run {
@@ -292,7 +292,7 @@ impl Stored<'_> {
         repaired: &mut StoredRepaired,
     ) -> Result<()> {
         let encoding = &self.manifest.segments[segment as usize];
-        let file = File::open(path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+        let file = File::open(path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
         let header = ShardHeader { index, encoding: *encoding }.to_bytes();
         let key = keys::shard(&encoding.root, index);
         let expected = (key.as_str(), encoding.layout().file_len, &header[..]);
@@ -371,7 +371,7 @@ impl Spread {
 
 /// Files of a folder that are whole shards of an encoding, by index.
 fn shard_files(folder: &Path, encoding: &Encoding) -> Result<BTreeMap<u32, PathBuf>> {
-    let fail = |e| Error::io("read", Place::Temporary, e);
+    let fail = |e| Error::io(Action::Read, Place::Temporary, e);
     let mut files = BTreeMap::new();
     for name in list(folder).map_err(fail)? {
         let path = folder.join(name);

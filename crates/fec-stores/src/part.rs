@@ -9,7 +9,7 @@ use super::find::{self, Search};
 use super::keys;
 use super::stored::{Stored, StoredRestored, failure};
 use fec_base::context::Context;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
 use fec_base::names::show;
@@ -65,7 +65,7 @@ impl Stored<'_> {
             Destination::Writer(out, place) => {
                 let spool = Spool::within(self.spool.as_deref())?;
                 let restored = self.part(&wanted.encoded, &|at, part: &[u8]| spool.put(at, part), context)?;
-                wanted.copy(&spool, out, &|e| Error::io("write", place.clone(), e))?;
+                wanted.copy(&spool, out, &|e| Error::io(Action::Write, place.clone(), e))?;
                 restored
             }
         };
@@ -111,7 +111,7 @@ impl Stored<'_> {
         context: &Context<'_>,
     ) -> Result<()> {
         let k = self.manifest.code.k();
-        let meter = context.meter("fetch", None);
+        let meter = context.meter(Action::Fetch, None);
         let encoding = &self.manifest.segments[segment];
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), &meter)?;
         fetch.until(k).map_err(|error| failure(&error))?;

@@ -5,7 +5,7 @@ use super::error::{StoreError, StoresError};
 use super::object::ObjectStore;
 use super::open;
 use super::target::Target;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::OWNER_ALONE;
 use fec_core::executor::lock;
 use std::collections::BTreeSet;
@@ -52,11 +52,11 @@ impl Places {
         let mut seen = BTreeSet::new();
         for target in targets {
             if !target.identities().into_iter().all(|identity| seen.insert(identity)) {
-                return Err(Error::at("open", target, StoresError::Twice));
+                return Err(Error::at(Action::Open, target, StoresError::Twice));
             }
         }
         let places = targets.iter().map(|target| {
-            let store = open::open(target, &options, sync).map_err(|e| Error::at("open", target, e))?;
+            let store = open::open(target, &options, sync).map_err(|e| Error::at(Action::Open, target, e))?;
             Ok(Place::new(target.clone(), store))
         });
         Ok(Places::new(places.collect::<Result<_>>()?, options))

@@ -1,7 +1,7 @@
 //! Temporary folders for the shards of a segment. They are removed however the process ends. Folders of killed
 //! processes are removed when the next one is made.
 
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::list;
 use fec_base::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use fecfile::within::file_name;
@@ -43,7 +43,7 @@ impl Room {
         };
         let made = Temporary::beside(&folder.join("segment"), create);
         let (folder, _lock) =
-            made.map_err(|e| Error::io("create a temporary folder in", folder.as_path(), e))?;
+            made.map_err(|e| Error::io(Action::CreateTemporaryFolderIn, folder.as_path(), e))?;
         Ok(Room { folder, _lock })
     }
 
@@ -66,7 +66,7 @@ impl Room {
     pub(super) fn make_for_shards(&self) -> Result<()> {
         let make = |folder: PathBuf| DirBuilder::new().mode(ALONE).create(folder);
         let made = make(self.shards()).and_then(|()| make(self.folder.path().join(PARTIAL)));
-        made.map_err(|e| Error::io("create", Place::Temporary, e))
+        made.map_err(|e| Error::io(Action::Create, Place::Temporary, e))
     }
 
     /// Path for the bytes of an object that is not whole yet.

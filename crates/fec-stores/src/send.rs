@@ -14,7 +14,7 @@ use super::put::{is_there, put};
 use super::room::Room;
 use super::target::Target;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Class, Error, ErrorKind, Place, Result};
+use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{OWNER_ALONE, Policy, check_room};
@@ -127,7 +127,7 @@ pub fn send(
     let sealer = options.encode.sealer(SealedKind::Payload, Some(name), context.settings.threads)?;
     let meta = match &sealer {
         Some(sealer) => sealer.meta(),
-        None => Meta::with_name(name).map_err(|e| Error::at("encode", source.place(), e))?,
+        None => Meta::with_name(name).map_err(|e| Error::at(Action::Encode, source.place(), e))?,
     };
     let mut coded = CodedSource::new(source, sealer.as_ref());
     let source = coded.source();
@@ -137,7 +137,7 @@ pub fn send(
     if let Some(len) = source.size() {
         check_segments(len.div_ceil(options.segment_len), most)?;
     }
-    let meter = context.meter("send", source.size());
+    let meter = context.meter(Action::Send, source.size());
     let sending = Sending {
         places,
         placement: &placement,
@@ -188,7 +188,7 @@ pub fn send(
 
 /// Refuses unusable places before any work.
 fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
-    let refused = |error: StoresError| Error::new("encode", error);
+    let refused = |error: StoresError| Error::new(Action::Encode, error);
     if places.is_empty() {
         return Err(refused(StoresError::NoPlace));
     }
@@ -201,7 +201,7 @@ fn check(places: &Places, options: &SendOptions) -> Result<Placement> {
             () if !recorded(&place.target).is_plain() => StoresError::Unrecordable,
             () => continue,
         };
-        return Err(Error::at("encode to", &place.target, cause));
+        return Err(Error::at(Action::EncodeTo, &place.target, cause));
     }
     let targets: Vec<_> = places.iter().map(|place| place.target.clone()).collect();
     let placement = Placement::new(&targets, options.encode.code);
@@ -219,7 +219,7 @@ fn recorded(target: &Target) -> ManifestTarget {
 /// Refuses more segments than the manifest has room for.
 fn check_segments(segments: u64, most: u64) -> Result<()> {
     let many = StoresError::ManySegments { segments, most };
-    if segments > most { Err(Error::new("encode", many)) } else { Ok(()) }
+    if segments > most { Err(Error::new(Action::Encode, many)) } else { Ok(()) }
 }
 
 /// A part of a payload.
@@ -260,7 +260,7 @@ impl Payload for Spooled {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(offset, out).map_err(|e| Error::io("read", Place::Temporary, e))
+        self.file.read_exact_at(offset, out).map_err(|e| Error::io(Action::Read, Place::Temporary, e))
     }
 
     fn place(&self) -> Place {
@@ -310,7 +310,7 @@ fn code(
                 let place = source.place();
                 let path = room.payload();
                 let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
-                let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+                let file = File::open(&path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
                 // The open file stays readable.
                 let _ = fs::remove_file(&path);
                 let segment = Spooled { file, len, place };
@@ -334,7 +334,7 @@ fn spool(
     path: &Path,
     segment_len: u64,
 ) -> Result<(u64, bool)> {
-    let fail = |e| Error::io("write", Place::Temporary, e);
+    let fail = |e| Error::io(Action::Write, Place::Temporary, e);
     let mut create = File::options();
     let mut file = create.write(true).create_new(true).mode(OWNER_ALONE).open(path).map_err(fail)?;
     let mut piece = vec![0; PIECE];
@@ -384,9 +384,9 @@ fn code_segment(
     write_in(spare, segment, &label, &store, &options.encode, context)?;
     let files = label.files().to_vec();
     let mut header = [0; HEADER_LEN];
-    let fail = |e| Error::io("read", Place::Temporary, e);
+    let fail = |e| Error::io(Action::Read, Place::Temporary, e);
     File::open(room.shard(&files, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
-    let header = ShardHeader::parse(&header).map_err(|e| Error::new("encode", e))?;
+    let header = ShardHeader::parse(&header).map_err(|e| Error::new(Action::Encode, e))?;
     Ok(Coded { number, encoding: header.encoding, files, room })
 }
 
@@ -416,7 +416,7 @@ impl Sending<'_> {
                 let causes = self.causes(|missing| missing.shard.is_some_and(|(of, _)| of == segment.number));
                 let n = self.options.encode.code.n() as u32;
                 let few = StoresError::FewLanded { segment: segment.number, landed, n, needed, causes };
-                return Err(Error::new("encode", few));
+                return Err(Error::new(Action::Encode, few));
             }
             weakest = weakest.min(landed);
             segments.push(segment.encoding);
@@ -446,7 +446,7 @@ impl Sending<'_> {
         });
         match into_value(stopped) {
             Some(error) => Err(error),
-            None if self.cancel.is_cancelled() => Err(Error::new("encode", ErrorKind::Cancelled)),
+            None if self.cancel.is_cancelled() => Err(Error::new(Action::Encode, ErrorKind::Cancelled)),
             None => Ok(landed.into_inner()),
         }
     }
@@ -475,7 +475,7 @@ impl Sending<'_> {
     fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
         let place = self.placement.target(segment.number.into(), index as usize);
         let path = segment.room.shard(&segment.files, index as usize);
-        let file = File::open(&path).map_err(|e| Error::io("read", Place::Temporary, e))?;
+        let file = File::open(&path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
         let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
         let sent = || -> std::result::Result<Put, StoreError> {
@@ -495,7 +495,7 @@ impl Sending<'_> {
         match sent {
             Ok(put) => self.landed(place, put, len),
             Err(StoreError::Sink(cause)) => {
-                return Err(Error::io("read", Place::Temporary, std::io::Error::other(cause)));
+                return Err(Error::io(Action::Read, Place::Temporary, std::io::Error::other(cause)));
             }
             Err(why) => {
                 lock(&self.missing).push(Missing { shard: Some((segment.number, index)), place, why });
@@ -532,7 +532,7 @@ impl Sending<'_> {
     fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
         let (bytes, root) = (manifest.to_bytes(), manifest.root());
         // Readers accept nothing else under this root, so the manifest has to be valid.
-        Manifest::open(&root, &bytes).map_err(|e| Error::new("encode", StoresError::Manifest(e)))?;
+        Manifest::open(&root, &bytes).map_err(|e| Error::new(Action::Encode, StoresError::Manifest(e)))?;
         let key = keys::manifest(&root);
         let landed = AtomicU32::new(0);
         let bytes = &bytes[..];
@@ -552,7 +552,7 @@ impl Sending<'_> {
         });
         if landed.into_inner() == 0 {
             let causes = self.causes(|missing| missing.shard.is_none());
-            return Err(Error::new("encode", StoresError::NoManifestLanded(causes)));
+            return Err(Error::new(Action::Encode, StoresError::NoManifestLanded(causes)));
         }
         Ok(root)
     }

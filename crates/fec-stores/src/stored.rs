@@ -9,7 +9,7 @@ use super::places::Places;
 use super::room::Room;
 use super::target::{Scheme, Target};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, ErrorKind, Place, Result};
+use fec_base::error::{Action, Error, ErrorKind, Place, Result};
 use fec_base::io::output::{Destination, FileOut, Policy, check_room};
 use fec_base::io::spool::Spool;
 use fec_base::io::temporary::{parent, remove_stale};
@@ -85,7 +85,7 @@ impl<'a> Stored<'a> {
         all: bool,
     ) -> Result<Stored<'a>> {
         if places.is_empty() {
-            return Err(Error::new("read", StoresError::NoPlace));
+            return Err(Error::new(Action::Read, StoresError::NoPlace));
         }
         let found = manifest::find(places, &root, all)?;
         let domain = |target: &Target| {
@@ -142,7 +142,7 @@ impl<'a> Stored<'a> {
     /// although keys are given.
     pub fn opener(&self, keys: Option<&Keys>) -> Result<Option<Opener>> {
         let opener = opener(self.is_sealed(), Some(&self.manifest.meta), keys, SealedKind::Payload);
-        opener.map_err(|e| Error::new("open", e))
+        opener.map_err(|e| Error::new(Action::Open, e))
     }
 
     /// Tells whether a restore without a key yields ciphertext. For the root of a single segment of a sealed payload
@@ -241,7 +241,7 @@ impl<'a> Stored<'a> {
         (out, place): (&mut dyn Write, Place),
         context: &Context<'_>,
     ) -> Result<StoredRestored> {
-        let fail = |e| Error::io("write", place.clone(), e);
+        let fail = |e| Error::io(Action::Write, place.clone(), e);
         let len = self.manifest.payload_len();
         let mut opened = Unsealed::new(opener, out, Opening::default());
         let restored = self.segments(context, |archive, start, context| {
@@ -267,7 +267,7 @@ impl<'a> Stored<'a> {
         mut restore: impl FnMut(&Archive, u64, &Context<'_>) -> Result<Restored>,
     ) -> Result<StoredRestored> {
         let k = self.manifest.code.k();
-        let meter = context.meter("fetch", None);
+        let meter = context.meter(Action::Fetch, None);
         let mut came: BTreeMap<usize, u64> = BTreeMap::new();
         let mut trouble: Vec<String> = self.lost_meta().collect();
         std::thread::scope(|scope| {
@@ -372,7 +372,7 @@ impl<'a> Stored<'a> {
             k: self.manifest.code.k() as u32,
             causes: if fetch.is_cut_off() { fetch.causes_of_few() } else { Vec::new() },
         };
-        Error::new("decode", few)
+        Error::new(Action::Decode, few)
     }
 }
 
@@ -390,10 +390,10 @@ pub(super) fn is_own_intact(shards: &[ShardReport], index: u32) -> bool {
 /// The error of an operation that a store's error ended.
 pub(super) fn failure(error: &super::error::StoreError) -> Error {
     match error {
-        super::error::StoreError::Cancelled => Error::new("decode", ErrorKind::Cancelled),
+        super::error::StoreError::Cancelled => Error::new(Action::Decode, ErrorKind::Cancelled),
         super::error::StoreError::Sink(why) => {
-            Error::io("write", Place::Temporary, std::io::Error::other(why.clone()))
+            Error::io(Action::Write, Place::Temporary, std::io::Error::other(why.clone()))
         }
-        error => Error::new("read", error.clone()),
+        error => Error::new(Action::Read, error.clone()),
     }
 }

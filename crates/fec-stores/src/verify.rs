@@ -11,7 +11,7 @@ use super::room::Room;
 use super::stored::{Stored, failure, is_own_intact};
 use super::transfer::{Active, Source, transfer};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Class, Error, Place, Result};
+use fec_base::error::{Action, Class, Error, Place, Result};
 use fec_base::names::show;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -135,7 +135,7 @@ impl<'a> Stored<'a> {
         does_suffice: bool,
         context: &Context<'_>,
     ) -> Result<StoredVerified> {
-        let meter = context.meter("verify", Some(self.manifest.payload_len()));
+        let meter = context.meter(Action::Verify, Some(self.manifest.payload_len()));
         let mut trouble = BTreeMap::new();
         let mut segments = Vec::new();
         for encoding in &self.manifest.segments {
@@ -252,7 +252,7 @@ impl<'a> Stored<'a> {
             return Ok(false);
         }
         let silent = context.silent();
-        let meter = silent.meter("fetch", None);
+        let meter = silent.meter(Action::Fetch, None);
         let mut fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), &meter)?;
         fetch.know(copies.into_iter());
         let mut suffice = |archive: &Archive| Ok(archive.examine(&silent)?.weakest as usize >= k);
@@ -301,7 +301,7 @@ impl<'a> Stored<'a> {
     ) -> Result<Vec<(Candidate, bool)>> {
         let mut checked = Vec::new();
         let silent = context.silent();
-        let meter = silent.meter("fetch", None);
+        let meter = silent.meter(Action::Fetch, None);
         for place in 0..self.places.len() {
             let room = Room::new(self.spool.as_deref())?;
             room.make_for_shards()?;
@@ -318,7 +318,7 @@ impl<'a> Stored<'a> {
                     Ok(false) => checked.push((candidate, false)),
                     Err(StoreError::NotFound) => {}
                     Err(StoreError::Sink(why)) => {
-                        return Err(Error::io("write", Place::Temporary, std::io::Error::other(why)));
+                        return Err(Error::io(Action::Write, Place::Temporary, std::io::Error::other(why)));
                     }
                     Err(error) => note(trouble, place, error),
                 }

@@ -1,7 +1,7 @@
 //! Opening an input for restoring and verifying: finds its encodings and chooses one.
 
 use crate::choose::{Choice, choose};
-use crate::error::{EncodingError, Error, Place, Result};
+use crate::error::{Action, EncodingError, Error, Place, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
 use crate::forms::repair::RepairJob;
@@ -75,7 +75,7 @@ impl Wanted<'_> {
             // Nothing here could be signed; the choice reports what is here.
             return Ok(Vec::new());
         }
-        trust.check(&roots, signatures).map_err(|cause| Error::new("read", cause))
+        trust.check(&roots, signatures).map_err(|cause| Error::new(Action::Read, cause))
     }
 }
 
@@ -223,7 +223,7 @@ impl Archive {
     pub fn opener_of(&self, keys: Option<&Keys>, wanted: SealedKind) -> Result<Option<Opener>> {
         let encoded = self.encoded();
         let opener = open::opener(encoded.shape().is_sealed(), encoded.meta, keys, wanted);
-        let opener = opener.map_err(|e| Error::at("open", self.place.clone(), e))?;
+        let opener = opener.map_err(|e| Error::at(Action::Open, self.place.clone(), e))?;
         Ok(opener.map(|opener| opener.of(self.place.clone())))
     }
 
@@ -233,7 +233,7 @@ impl Archive {
     /// [`SealError::Lost`].
     pub(crate) fn check_seal(&self, encoded: &Encoded<'_>) -> Result<()> {
         match encoded.is_seal_lost() {
-            true => Err(Error::at("open", self.place.clone(), SealError::Lost)),
+            true => Err(Error::at(Action::Open, self.place.clone(), SealError::Lost)),
             false => Ok(()),
         }
     }
@@ -294,7 +294,7 @@ impl Archive {
     #[doc(hidden)]
     pub fn examine(&self, context: &Context<'_>) -> Result<Examination> {
         let found = self.found[self.choice.0].examine(self.choice.1, context);
-        context.check("verify").map(|()| found)
+        context.check(Action::Verify).map(|()| found)
     }
 
     pub(crate) fn repair_form(&self, found: &Examination, job: &RepairJob<'_>) -> Result<Vec<PathBuf>> {
@@ -345,5 +345,5 @@ pub fn check_only_stream(input: &Input, context: &Context<'_>) -> Result<()> {
         return Ok(());
     }
     let Input::One(object) = input else { return Ok(()) };
-    Err(Error::at("decode", object.place.as_path(), EncodingError::StreamAndEncodings(found)))
+    Err(Error::at(Action::Decode, object.place.as_path(), EncodingError::StreamAndEncodings(found)))
 }

@@ -1,7 +1,7 @@
 //! Chooses among several encodings: the one asked for, or the only one that can be restored; never the one with the
 //! most shards.
 
-use crate::error::{Class, EncodingError, Error, NothingFound, Result};
+use crate::error::{Action, Class, EncodingError, Error, NothingFound, Result};
 use crate::forms::encoded::Encoded;
 use crate::forms::form::{Candidate, Found, Seen};
 use crate::leftovers::Leftovers;
@@ -13,7 +13,7 @@ use fec_core::params::Form;
 pub(crate) fn nothing_found(wanted: Option<Digest>, others: Vec<Digest>, leftovers: Leftovers) -> Error {
     let is_shard_file = false;
     let found = NothingFound { wanted, others, leftovers, is_shard_file };
-    Error::new("read", EncodingError::NothingFound(Box::new(found)))
+    Error::new(Action::Read, EncodingError::NothingFound(Box::new(found)))
 }
 
 /// An encoding's position: the index of its form in `found`, and its number within that form.
@@ -118,9 +118,9 @@ fn only_one(
         ([], [], None) => Err(nothing_found(None, Vec::new(), leftovers())),
         ([], several, None) => {
             let leftovers = Box::new(leftovers());
-            Err(Error::new("read", EncodingError::NoneWhole { roots: roots(several), leftovers }))
+            Err(Error::new(Action::Read, EncodingError::NoneWhole { roots: roots(several), leftovers }))
         }
-        (several, ..) => Err(Error::new("read", EncodingError::Ambiguous(roots(several)))),
+        (several, ..) => Err(Error::new(Action::Read, EncodingError::Ambiguous(roots(several)))),
     }
 }
 
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_told_by_decoding() {
-        let refused = || Err(Error::new("decode", ErrorKind::SetMemory { need: 2, most: 1 }));
-        let unreadable = || Err(Error::new("read", ErrorKind::Io(std::io::ErrorKind::Other.into())));
+        let refused = || Err(Error::new(Action::Decode, ErrorKind::SetMemory { need: 2, most: 1 }));
+        let unreadable = || Err(Error::new(Action::Read, ErrorKind::Io(std::io::ErrorKind::Other.into())));
         let whole = || Ok(Outcome::default());
         let partly = |intact_records| Ok(Outcome { lost_sets: 1, intact_records, ..Outcome::default() });
         let is_refused = |error: Error| matches!(error.kind, ErrorKind::SetMemory { .. });

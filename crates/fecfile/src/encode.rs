@@ -3,7 +3,7 @@
 //! The payload is copied into a private buffer, which is coded, hashed and written. Nothing is read twice: the bytes
 //! that are hashed are the bytes that are coded and written.
 
-use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::check_memory;
 use crate::forms::shards::writer::Label;
 use crate::forms::{annexes, container, shards};
@@ -123,7 +123,7 @@ pub fn root_of_container(payload: &dyn Payload, options: &Options, context: &Con
     let source = Source::Payload(payload);
     let plan = Plan::new(&source, options, None, context)?;
     let Some(geometry) = plan.whole else {
-        let fail = |e| Error::io("encode", payload.place(), e);
+        let fail = |e| Error::io(Action::Encode, payload.place(), e);
         return container::writer::write(source, &mut io::sink(), &fail, &plan.layout, &plan.meta, context);
     };
     let front = container::writer::front(&plan.layout, &plan.meta);
@@ -147,7 +147,7 @@ pub fn to_writer(
     let source = coded.source();
     let plan = Plan::bounded(&source, options, sealer.as_ref(), context)?;
     let mut out = BufWriter::with_capacity(WRITE_BUFFER, out);
-    let fail = |e| Error::io("write", place.clone(), e);
+    let fail = |e| Error::io(Action::Write, place.clone(), e);
     let mut written = container::writer::write(source, &mut out, &fail, &plan.layout, &plan.meta, context)?;
     if let Some(key) = &options.signing {
         let annex = signature(key, &written);
@@ -249,7 +249,7 @@ impl Plan {
 }
 
 fn refused(source: &Source<'_>, error: FormatError) -> Error {
-    Error::at("encode", source.place(), ErrorKind::Format(error))
+    Error::at(Action::Encode, source.place(), ErrorKind::Format(error))
 }
 
 /// Bytes of the shards of a group.
@@ -261,7 +261,7 @@ fn group_bytes(shape: &Shape) -> u64 {
 fn check_groups(source: &Source<'_>, layout: &ContainerLayout) -> Result<()> {
     let groups = source.size().map_or(0, |len| len.div_ceil(layout.piece_len()));
     if groups > MAX_COUNT {
-        return Err(Error::at("encode", source.place(), EncodingError::ManyGroups(MAX_COUNT)));
+        return Err(Error::at(Action::Encode, source.place(), EncodingError::ManyGroups(MAX_COUNT)));
     }
     Ok(())
 }
@@ -271,7 +271,7 @@ fn check_group_memory(source: &Source<'_>, shape: &Shape, settings: &Settings) -
     let most = settings.max_memory;
     let need = 2 * group_bytes(shape);
     if need > most {
-        return Err(Error::at("encode", source.place(), EncodingError::EncodeMemory { need, most }));
+        return Err(Error::at(Action::Encode, source.place(), EncodingError::EncodeMemory { need, most }));
     }
     Ok(())
 }
@@ -289,7 +289,7 @@ fn meta(
     match source {
         Source::Payload(payload) => Ok(options.meta(*payload, Meta::default(), context)?.to_bytes()),
         Source::Pipe(..) if options.payload_digests.any() => {
-            Err(Error::at("encode", source.place(), EncodingError::DigestsOfPipe))
+            Err(Error::at(Action::Encode, source.place(), EncodingError::DigestsOfPipe))
         }
         Source::Pipe(..) => Ok(Vec::new()),
     }
@@ -327,7 +327,7 @@ mod tests {
 
         fn check_unchanged(&self) -> Result<()> {
             match self.left.load(Ordering::Relaxed) {
-                0 => Err(Error::new("read", ErrorKind::Changed)),
+                0 => Err(Error::new(Action::Read, ErrorKind::Changed)),
                 _ => Ok(()),
             }
         }

@@ -8,7 +8,7 @@ use fec_core::digest::Digest;
 use fec_core::set::SetError;
 use std::fmt;
 
-pub use fec_base::error::{Cause, Class, Error, ErrorKind, Place, Result, WriteFailure};
+pub use fec_base::error::{Action, Cause, Class, Error, ErrorKind, Place, Result, WriteFailure};
 
 /// The reason why an operation on an encoding stopped.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Inputs: objects that are read at positions, each with the place where it stands.
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Action, Error, Place, Result};
 use fec_base::io::folder::open_file;
 use fec_base::io::spool::Spool;
 use fec_base::io::temporary::is_temporary;
@@ -88,7 +88,7 @@ impl Input {
     /// # Errors
     /// When a path is not there, or a folder cannot be listed.
     pub fn of_paths(paths: &[PathBuf]) -> Result<Input> {
-        let fail = |path: &Path, e| Error::io("read", path, e);
+        let fail = |path: &Path, e| Error::io(Action::Read, path, e);
         if let [path] = paths
             && let Some(bytes) = open_file(path).map_err(|e| fail(path, e))?
         {
@@ -110,7 +110,7 @@ impl Input {
             match &object.content {
                 // A shortage says nothing of the file, which may be intact.
                 Content::Unreadable(e) => match shortage(e) {
-                    Some(shortage) => Err(Error::io("read", object.place.as_path(), shortage)),
+                    Some(shortage) => Err(Error::io(Action::Read, object.place.as_path(), shortage)),
                     None => Ok(object),
                 },
                 _ => Ok(object),
@@ -134,7 +134,8 @@ impl Input {
     /// # Errors
     /// When the store cannot be listed.
     pub fn of_store(store: &dyn Store) -> Result<Input> {
-        let names = store.list().map_err(|e| Error::new("list the store", crate::error::ErrorKind::Io(e)))?;
+        let names =
+            store.list().map_err(|e| Error::new(Action::ListStore, crate::error::ErrorKind::Io(e)))?;
         let open = |name: std::ffi::OsString| {
             let place = PathBuf::from(&name);
             Object::open(place, || store.open(&name).map(|bytes| Some(Arc::from(bytes))))
@@ -148,7 +149,7 @@ impl Input {
     /// Those of the pipe and of the file.
     pub fn spooled(place: &Path, pipe: impl io::Read) -> Result<Input> {
         let bytes = Spool::of_pipe(place, pipe)?;
-        let object = Object::new(place, bytes).map_err(|e| Error::io("spool", place, e))?;
+        let object = Object::new(place, bytes).map_err(|e| Error::io(Action::Spool, place, e))?;
         Ok(Input::One(object))
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::archive::Archive;
 use crate::encode::{root_of_container, root_of_shards, to_file, to_store};
-use crate::error::{Difference, EncodingError, Error, ErrorKind, OtherEncoding, Result};
+use crate::error::{Action, Difference, EncodingError, Error, ErrorKind, OtherEncoding, Result};
 use crate::forms::encoded::Encoded;
 use crate::input::{Content, Input};
 use crate::leftovers::Leftovers;
@@ -64,7 +64,7 @@ pub fn encode(
     context: &Context<'_>,
 ) -> Result<(Written, Fate)> {
     if options.sealing.is_some() {
-        return Err(Error::at("keep", payload.place(), SealError::Kept));
+        return Err(Error::at(Action::Keep, payload.place(), SealError::Kept));
     }
     remove_stale_outputs(parent(output.path()));
     let mut wanted = None;
@@ -99,7 +99,7 @@ pub fn encode(
     }
     if !policy.force {
         // The files made anew are damaged each time: another process writes to them, or the disk does not keep them.
-        return Err(Error::at("keep", output.path(), ErrorKind::Changed));
+        return Err(Error::at(Action::Keep, output.path(), ErrorKind::Changed));
     }
     Ok((output.make(payload, policy, options, context)?, Fate::Made))
 }
@@ -144,7 +144,7 @@ impl Output<'_> {
     /// When it is of another kind than the output, or cannot be read.
     fn is_there(&self) -> Result<bool> {
         let path = self.path();
-        let fail = |e| Error::io("read", path, e);
+        let fail = |e| Error::io(Action::Read, path, e);
         let meta = match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
             meta => meta.map_err(fail)?,
@@ -153,7 +153,9 @@ impl Output<'_> {
             Output::File(_) => {
                 check_absent(path, Policy::new().with_force(true).with_sync(false)).map(|()| true)
             }
-            Output::Folder(..) if !meta.is_dir() => Err(Error::at("write", path, ErrorKind::NotAFolder)),
+            Output::Folder(..) if !meta.is_dir() => {
+                Err(Error::at(Action::Write, path, ErrorKind::NotAFolder))
+            }
             Output::Folder(..) => {
                 remove_stale_outputs(path);
                 Ok(!list(path).map_err(fail)?.is_empty())
@@ -192,7 +194,7 @@ impl Output<'_> {
                 // An unreadable file may be any shard, which is no reason to make one anew.
                 if let Content::Unreadable(e) = &object.content {
                     return Err(Error::io(
-                        "read",
+                        Action::Read,
                         object.place.as_path(),
                         io::Error::new(e.kind(), e.to_string()),
                     ));
@@ -223,7 +225,7 @@ impl Output<'_> {
         };
         // Two encodings in one place can be told apart only by a root, which a later reader may not have.
         if !archive.others().is_empty() || !archive.leftovers().others.is_empty() {
-            return Err(Error::at("keep", self.path(), EncodingError::HoldsAnother));
+            return Err(Error::at(Action::Keep, self.path(), EncodingError::HoldsAnother));
         }
         let found = archive.examine(context)?;
         *intact = found.intact();
@@ -231,7 +233,7 @@ impl Output<'_> {
             self.check_read(archive.leftovers(), policy)?;
             let completed = archive.complete(payload, &found, policy, context);
             return completed.map(Some).map_err(|error| match error.cause() {
-                Some(EncodingError::MetaLost) => Error::at("keep", self.path(), error.kind),
+                Some(EncodingError::MetaLost) => Error::at(Action::Keep, self.path(), error.kind),
                 _ => error,
             });
         }
@@ -245,7 +247,7 @@ impl Output<'_> {
     /// Fails if something that may not be replaced could not be read: it may be intact, and another try may read it.
     fn check_read(&self, leftovers: &Leftovers, policy: Policy) -> Result<()> {
         let why = leftovers.unreadable.first().filter(|_| !policy.force);
-        why.map_or(Ok(()), |why| Err(Error::io("read", self.path(), io::Error::other(why.clone()))))
+        why.map_or(Ok(()), |why| Err(Error::io(Action::Read, self.path(), io::Error::other(why.clone()))))
     }
 
     /// The number of shards that are intact now.
@@ -282,12 +284,12 @@ impl Output<'_> {
                 Output::Folder(path, _) => FolderOut::check(path, policy),
                 Output::File(path) => check_absent(path, policy),
             };
-            return refused.err().unwrap_or_else(|| Error::at("read", self.path(), ErrorKind::Changed));
+            return refused.err().unwrap_or_else(|| Error::at(Action::Read, self.path(), ErrorKind::Changed));
         }
         let archive = Archive::open(input, None, &context.silent());
         let differences = archive.ok().map(|archive| self.differences(&archive, wanted));
         let other = OtherEncoding { roots: others, wanted: wanted.root, differences };
-        Error::at("keep", self.path(), EncodingError::OtherEncoding(Box::new(other)))
+        Error::at(Action::Keep, self.path(), EncodingError::OtherEncoding(Box::new(other)))
     }
 
     /// The parameters in which the encoding in the output differs.
@@ -348,7 +350,7 @@ mod tests {
         fn check_unchanged(&self) -> Result<()> {
             let less = |times: u64| times.checked_sub(1);
             let is_unchanged = self.unchanged.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-            is_unchanged.map(|_| ()).map_err(|_| Error::new("read", ErrorKind::Changed))
+            is_unchanged.map(|_| ()).map_err(|_| Error::new(Action::Read, ErrorKind::Changed))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Payloads, their sources, and the options of encoding.
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Action, Error, Place, Result};
 use crate::seal::error::SealError;
 use crate::seal::sealer::{Sealer, Sealing};
 use fec_base::context::Context;
@@ -85,7 +85,7 @@ impl Options {
     pub fn sealer(&self, kind: SealedKind, name: Option<&[u8]>, threads: usize) -> Result<Option<Sealer>> {
         let Some(sealing) = &self.sealing else { return Ok(None) };
         if self.payload_digests.any() {
-            return Err(Error::new("seal", SealError::Digests));
+            return Err(Error::new(Action::Seal, SealError::Digests));
         }
         Sealer::new(sealing, kind, name, threads).map(Some)
     }
@@ -187,7 +187,7 @@ pub(crate) fn digests(
     wanted: PayloadDigests,
     context: &Context<'_>,
 ) -> Result<(Option<Digest>, Option<Digest>)> {
-    let meter = context.meter("hash", Some(payload.size()));
+    let meter = context.meter(Action::Hash, Some(payload.size()));
     let mut sha256 = wanted.sha256.then(|| PlainHasher::new(HashKind::Sha256));
     let mut blake3 = wanted.blake3.then(|| PlainHasher::new(HashKind::Blake3));
     let mut piece = vec![0; PIECE];
@@ -255,7 +255,7 @@ impl Source<'_> {
                         Ok(0) => break,
                         Ok(n) => filled += n,
                         Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                        Err(e) => return Err(Error::io("read", place.clone(), e)),
+                        Err(e) => return Err(Error::io(Action::Read, place.clone(), e)),
                     }
                 }
                 Ok(filled)

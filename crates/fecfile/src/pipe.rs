@@ -9,7 +9,7 @@
 //! whether another chain could have been restored as well.
 
 use crate::choose::nothing_found;
-use crate::error::{EncodingError, Error, ErrorKind, Result, WriteFailure};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Result, WriteFailure};
 use crate::forms::container::census::chains::may_follow;
 use crate::forms::container::census::{Census, MAX_BAD_METAS};
 use crate::forms::container::metas::Metas;
@@ -75,7 +75,7 @@ pub fn restore<R: Read>(
             Ok(restored)
         }
         Destination::Writer(out, place) => {
-            let fail = |e| Error::io("write", place.clone(), e);
+            let fail = |e| Error::io(Action::Write, place.clone(), e);
             Receiver::new(&pipe, out, &fail, context).run(pipe.input)
         }
     }
@@ -98,7 +98,7 @@ impl Room {
     fn new(place: &Path, shape: &Shape, most: u64) -> Result<Room> {
         let need = shape.set_bytes();
         if need > most {
-            return Err(Error::at("decode", place, ErrorKind::SetMemory { need, most }));
+            return Err(Error::at(Action::Decode, place, ErrorKind::SetMemory { need, most }));
         }
         if need.saturating_mul(shape.sets.into()) <= BOUNDED_GROUP_BYTES {
             return Ok(Room::Memory(Mutex::default()));
@@ -312,7 +312,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn run(mut self, input: impl Read) -> Result<Restored> {
-        let meter = self.context.meter("decode", None);
+        let meter = self.context.meter(Action::Decode, None);
         let (place, wanted) = (self.place, self.wanted);
         scan(Piped(input), place, wanted, &meter, |at, found| self.on(at, found))?;
         meter.finish();
@@ -463,7 +463,7 @@ impl<'a> Receiver<'a> {
         if !done.is_whole() {
             let (lost, leftovers) = (Box::new(done.lost), Box::new(self.leftovers.clone()));
             let kind = EncodingError::NotWhole { position: self.position, lost, leftovers };
-            self.failure.get_or_insert(Error::at("decode", self.place, kind));
+            self.failure.get_or_insert(Error::at(Action::Decode, self.place, kind));
             return Ok(());
         }
         self.outcome.absorb(done);
@@ -501,7 +501,7 @@ impl<'a> Receiver<'a> {
         let is_empty = shape.hash.digest(b"") == first.before;
         let meta = self.metas.get(&first.before).or(is_empty.then_some(&none));
         let opener = open::opener(shape.is_sealed(), meta, self.keys, SealedKind::Payload);
-        let opener = opener.map_err(|e| Error::at("open", self.place, e))?;
+        let opener = opener.map_err(|e| Error::at(Action::Open, self.place, e))?;
         Ok(opener.map(|opener| opener.of(self.place.into())))
     }
 
@@ -550,7 +550,7 @@ impl<'a> Receiver<'a> {
                 return Err(nothing_found(self.wanted, others, self.leftovers));
             }
             let (position, leftovers) = (self.position, Box::new(self.leftovers));
-            return Err(Error::at("decode", self.place, EncodingError::Cut { position, leftovers }));
+            return Err(Error::at(Action::Decode, self.place, EncodingError::Cut { position, leftovers }));
         }
         let root = last.root;
         if self.bad_metas.contains(&first.before) {
@@ -562,11 +562,11 @@ impl<'a> Receiver<'a> {
             let mut roots = vec![Some(root)];
             roots.extend(others.map(|chain| chain.root));
             if roots.len() > 1 {
-                return Err(Error::new("decode", EncodingError::Ambiguous(roots)));
+                return Err(Error::new(Action::Decode, EncodingError::Ambiguous(roots)));
             }
         }
         let geometry = FileGeometry::of_chain(first.geometry.shape(), &last.geometry)
-            .map_err(|e| Error::at("decode", self.place, ErrorKind::Format(e)))?;
+            .map_err(|e| Error::at(Action::Decode, self.place, ErrorKind::Format(e)))?;
         let sets = |g: GroupGeometry| u64::from(g.shape().sets);
         let is_empty = first.geometry.shape().hash.digest(b"") == first.before;
         let meta = self.metas.get(&first.before).cloned();

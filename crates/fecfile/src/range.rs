@@ -4,7 +4,7 @@
 //! original that the part touches is lost, k shards of its set are read, and the set is decoded.
 
 use crate::archive::Archive;
-use crate::error::{EncodingError, Error, Result, WriteFailure};
+use crate::error::{Action, EncodingError, Error, Result, WriteFailure};
 use crate::forms::encoded::{Encoded, Load};
 use crate::groups::{GroupEntry, Groups};
 use crate::losses;
@@ -43,7 +43,7 @@ impl PayloadRange {
     pub fn of(self, len: u64) -> Result<Range<u64>> {
         let end = self.end.unwrap_or(len);
         if self.start > end || end > len {
-            return Err(Error::new("decode", EncodingError::OutOfPayload(len)));
+            return Err(Error::new(Action::Decode, EncodingError::OutOfPayload(len)));
         }
         Ok(self.start..end)
     }
@@ -82,7 +82,7 @@ impl Archive {
                 let spool = Spool::new()?;
                 let outcome = get(&|offset, part| spool.put(offset, part))?;
                 if outcome.is_whole() {
-                    wanted.copy(&spool, out, &|e| Error::io("write", place.clone(), e))?;
+                    wanted.copy(&spool, out, &|e| Error::io(Action::Write, place.clone(), e))?;
                 }
                 outcome
             }
@@ -99,7 +99,9 @@ impl Archive {
     fn part_of(&self, restored: Restored) -> Result<Restored> {
         match restored.written {
             true => Ok(restored),
-            false => Err(Error::at("decode", self.place.clone(), EncodingError::Lost(Box::new(restored)))),
+            false => {
+                Err(Error::at(Action::Decode, self.place.clone(), EncodingError::Lost(Box::new(restored))))
+            }
         }
     }
 }
@@ -210,7 +212,8 @@ pub fn part(
         loop {
             let Some(set) = lock(&queue).next() else { break };
             let mut outcome = Outcome::default();
-            let result = context.check("decode").and_then(|()| part.set(&set, &mut decoder, &mut outcome));
+            let result =
+                context.check(Action::Decode).and_then(|()| part.set(&set, &mut decoder, &mut outcome));
             let mut total = lock(&total);
             match (&mut *total, result) {
                 (Ok(sum), Ok(())) => sum.absorb(outcome),

@@ -5,7 +5,7 @@
 //! before a file takes its place.
 
 use crate::archive::Archive;
-use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::encode_job::{PayloadSets, SetSource};
 use crate::forms::encoded::Records;
 use crate::forms::repair::RepairJob;
@@ -76,12 +76,12 @@ impl Archive {
             let walk = SetWalk::new(&context.silent(), self.plans());
             let outcome = walk.run(encoded.records.as_ref(), &encoded.groups, &Nobody)?;
             let restored = self.restored(&encoded, outcome, false)?;
-            return Err(Error::new("repair", EncodingError::Lost(Box::new(restored))));
+            return Err(Error::new(Action::Repair, EncodingError::Lost(Box::new(restored))));
         };
         self.check_seal(&encoded)?;
         let Repair { out, policy, dry_run } = how;
         if self.form() == Form::Container && out.is_none() && !self.others().is_empty() {
-            return Err(Error::new("repair", EncodingError::HoldsAnother));
+            return Err(Error::new(Action::Repair, EncodingError::HoldsAnother));
         }
         let spare = SpareDecoders::default();
         let decode =
@@ -138,7 +138,7 @@ fn decode(
     match decoded {
         Ok(()) => Ok(set.originals().map(|(.., len)| len as u64).sum()),
         // The examination before found enough shards, so the files changed since.
-        Err(SetError::TooFew { .. }) => Err(Error::new("repair", ErrorKind::Changed)),
+        Err(SetError::TooFew { .. }) => Err(Error::new(Action::Repair, ErrorKind::Changed)),
         Err(error) => Err(untrue((geometry.number(), set.set, error))),
     }
 }

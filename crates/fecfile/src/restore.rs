@@ -2,7 +2,7 @@
 //! back.
 
 use crate::archive::Archive;
-use crate::error::{EncodingError, Error, Place, Result, WriteFailure};
+use crate::error::{Action, EncodingError, Error, Place, Result, WriteFailure};
 use crate::forms::encoded::Encoded;
 use crate::payload::{self, Payload, PayloadDigests};
 use crate::report::{Outcome, Restored};
@@ -106,7 +106,9 @@ impl Archive {
     fn whole_of(&self, restored: Restored) -> Result<Restored> {
         match restored.is_whole() && restored.written {
             true => Ok(restored),
-            false => Err(Error::at("decode", self.place.clone(), EncodingError::Lost(Box::new(restored)))),
+            false => {
+                Err(Error::at(Action::Decode, self.place.clone(), EncodingError::Lost(Box::new(restored))))
+            }
         }
     }
 
@@ -123,7 +125,7 @@ impl Archive {
             return self.restored(&encoded, outcome, false);
         }
         encoded.check_memory(&context.settings)?;
-        let meter = context.meter("decode", Some(encoded.known_len()));
+        let meter = context.meter(Action::Decode, Some(encoded.known_len()));
         let mut walk = SetWalk::new(context, self.plans());
         walk.meter = Some(&meter);
         walk.strict = wish.strict;
@@ -196,7 +198,7 @@ fn to_writer(
     if wish.partial {
         check_left(encoded)?;
     }
-    let fail = |e| Error::io("write", place.clone(), e);
+    let fail = |e| Error::io(Action::Write, place.clone(), e);
     let as_a_whole = wish.opener.is_some() && wish.partial;
     if as_a_whole || wish.strict && has_digests(encoded) {
         return whole(encoded, walk, wish, out, &fail);
@@ -218,7 +220,7 @@ impl Payload for WrittenPayload<'_> {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.bytes.read_exact_at(offset, out).map_err(|e| Error::io("read", self.place.clone(), e))
+        self.bytes.read_exact_at(offset, out).map_err(|e| Error::io(Action::Read, self.place.clone(), e))
     }
 
     fn place(&self) -> Place {
@@ -248,7 +250,7 @@ fn check_left(encoded: &Encoded) -> Result<()> {
         .sum();
     let len = encoded.known_len();
     if len > most_for(left) {
-        return Err(Error::new("decode", EncodingError::FewLeft { left, len }));
+        return Err(Error::new(Action::Decode, EncodingError::FewLeft { left, len }));
     }
     Ok(())
 }
@@ -265,7 +267,7 @@ fn check_digests(encoded: &Encoded, payload: &WrittenPayload<'_>, context: &Cont
     let (sha256, blake3) = payload::digests(payload, wanted, context)?;
     for (name, is, recorded) in [("SHA-256", sha256, meta.sha256), ("BLAKE3", blake3, meta.blake3)] {
         if is != recorded {
-            return Err(Error::new("decode", EncodingError::OtherDigest(name)));
+            return Err(Error::new(Action::Decode, EncodingError::OtherDigest(name)));
         }
     }
     Ok(())

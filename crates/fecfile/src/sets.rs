@@ -7,7 +7,7 @@
 //! shards, because its own path proves each intact one. A visitor gets the k originals, or all n shards on request.
 //! `verify --deep` and the choice between encodings visit nothing: the `Outcome` of the walk is their answer.
 
-use crate::error::{EncodingError, Error, Result};
+use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::encoded::{Load, Records};
 use crate::groups::{GroupEntry, Groups};
 use crate::losses::{self, Losses};
@@ -163,7 +163,7 @@ impl<'a> SetWalk<'a> {
                 let Some(set) = lock(&queue).next() else { break };
                 result = self
                     .context
-                    .check("decode")
+                    .check(Action::Decode)
                     .and_then(|()| self.set(records, &set, &mut decoder, inner, visitor, &mut outcome));
                 if result.is_err() {
                     stop.store(true, Ordering::Relaxed);
@@ -355,5 +355,5 @@ impl<'a> SetQueue<'a> {
 
 /// The error for a set that the root binds and that breaks a rule.
 pub fn untrue((group, set, cause): (u32, u32, SetError)) -> Error {
-    Error::new("decode", EncodingError::Untrue { group, set, cause })
+    Error::new(Action::Decode, EncodingError::Untrue { group, set, cause })
 }

@@ -1,7 +1,7 @@
 //! Checks every byte of an encoding; with `deep` also that every set is a codeword.
 
 use crate::archive::Archive;
-use crate::error::{EncodingError, Error, Result};
+use crate::error::{Action, EncodingError, Error, Result};
 use crate::report::{Deep, Verified};
 use crate::sets::{Nobody, SetWalk, untrue};
 use fec_base::context::Context;
@@ -14,7 +14,7 @@ impl Archive {
     /// [`SetMemory`](fec_base::ErrorKind::SetMemory). Damage and losses are in the result.
     pub fn verify(&self, deep: bool, context: &Context<'_>) -> Result<Verified> {
         if deep && self.is_one_shard() {
-            return Err(Error::new("verify", EncodingError::OneShardDeep));
+            return Err(Error::new(Action::Verify, EncodingError::OneShardDeep));
         }
         let found = self.examine(context)?;
         let encoded = self.encoded();
@@ -24,7 +24,7 @@ impl Archive {
             false => Deep::NotAsked,
             true => {
                 encoded.check_memory(&context.settings)?;
-                let meter = context.meter("decode", Some(encoded.known_len()));
+                let meter = context.meter(Action::Decode, Some(encoded.known_len()));
                 let mut walk = SetWalk::new(context, self.plans());
                 walk.meter = Some(&meter);
                 walk.strict = true;

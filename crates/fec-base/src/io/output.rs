@@ -5,7 +5,7 @@ use super::naming::{Name, is_lacking, rename_new};
 use super::own::{Stands, look, open_regular, planted};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, remove_folder};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -125,9 +125,9 @@ pub fn is_special(path: &Path) -> bool {
 /// # Errors
 /// [`ErrorKind::NotOwn`] if another user may have put it there ([`planted`]); those of the system.
 pub fn open_special(path: &Path) -> Result<File> {
-    let fail = |e| Error::io("write", path, e);
+    let fail = |e| Error::io(Action::Write, path, e);
     if let Some(wrong) = planted(path).map_err(fail)? {
-        return Err(Error::at("write", path, ErrorKind::NotOwn(wrong)));
+        return Err(Error::at(Action::Write, path, ErrorKind::NotOwn(wrong)));
     }
     OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(fail)
 }
@@ -140,12 +140,12 @@ pub fn check_absent(path: &Path, policy: Policy) -> Result<()> {
         Ok(_) if !policy.force => ErrorKind::Exists,
         _ => return Ok(()),
     };
-    Err(Error::at("write", path, refused))
+    Err(Error::at(Action::Write, path, refused))
 }
 
 /// Fails when the folder for `path` does not exist.
 pub fn check_folder(path: &Path) -> Result<()> {
-    fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io("create", path, e))
+    fs::metadata(parent(path)).map(|_| ()).map_err(|e| Error::io(Action::Create, path, e))
 }
 
 /// Tells whether two paths name the same place, as far as their folders exist.
@@ -162,7 +162,7 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if lacks_room(stat.f_blocks, free, bytes) {
-        return Err(Error::at("write", path, ErrorKind::NoRoom { needed: bytes, free }));
+        return Err(Error::at(Action::Write, path, ErrorKind::NoRoom { needed: bytes, free }));
     }
     Ok(())
 }
@@ -202,7 +202,7 @@ impl FileOut {
         let mode = if old.is_some() { OWNER_ALONE } else { policy.permissions };
         let open =
             |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
-        let fail = |e| Error::io("create", target, e);
+        let fail = |e| Error::io(Action::Create, target, e);
         let (temporary, file) = Temporary::beside(target, open).map_err(fail)?;
         if let Some(old) = old {
             set_mode_if_any(&file, old.mode() & 0o777).map_err(fail)?;
@@ -228,13 +228,13 @@ impl FileOut {
 
     /// The error of a failed write to this output.
     pub fn failure(&self, cause: io::Error) -> Error {
-        Error::io("write", self.target.as_path(), cause)
+        Error::io(Action::Write, self.target.as_path(), cause)
     }
 
     /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
     pub fn commit(self, len: u64) -> Result<()> {
         let FileOut { target, policy, temporary, file, .. } = self;
-        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
         file.set_len(len).map_err(fail)?;
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
@@ -292,7 +292,7 @@ fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
 /// Makes the new name of an output durable; `of` is open on the same file system. The output stays if that fails.
 fn sync_named(target: &Path, policy: Policy, of: &File) -> Result<()> {
     sync_folder(parent(target), policy, Some(of)).map_err(|error| match error.kind {
-        ErrorKind::Io(cause) => Error::at("write", target, ErrorKind::NotSynced(cause)),
+        ErrorKind::Io(cause) => Error::at(Action::Write, target, ErrorKind::NotSynced(cause)),
         _ => error,
     })
 }
@@ -319,7 +319,7 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
         {
             Ok(())
         }
-        other => other.map_err(|e| Error::io("sync", folder, e)),
+        other => other.map_err(|e| Error::io(Action::Sync, folder, e)),
     }
 }
 
@@ -355,7 +355,7 @@ impl FolderOut {
     /// Starts a folder that will be `target`, with files of these names.
     pub fn create(target: &Path, names: &[OsString], policy: Policy) -> Result<FolderOut> {
         FolderOut::check(target, policy)?;
-        let fail = |e: io::Error| Error::io("create", target, e);
+        let fail = |e: io::Error| Error::io(Action::Create, target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
         let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
         let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
@@ -382,16 +382,16 @@ impl FolderOut {
     pub fn check(target: &Path, policy: Policy) -> Result<()> {
         let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
         if !meta.is_dir() {
-            return Err(Error::at("write", target, ErrorKind::NotAFolder));
+            return Err(Error::at(Action::Write, target, ErrorKind::NotAFolder));
         }
-        for name in list(target).map_err(|e| Error::io("read", target, e))? {
+        for name in list(target).map_err(|e| Error::io(Action::Read, target, e))? {
             let path = target.join(name);
             if !policy.force {
-                return Err(Error::at("write", target, ErrorKind::FolderNotEmpty));
+                return Err(Error::at(Action::Write, target, ErrorKind::FolderNotEmpty));
             }
             // An unreadable file may be anything, so it is an error.
-            if !is_shard_file(&path).map_err(|e| Error::io("read", path.as_path(), e))? {
-                return Err(Error::at("replace", target, ErrorKind::NotAShardFile(path)));
+            if !is_shard_file(&path).map_err(|e| Error::io(Action::Read, path.as_path(), e))? {
+                return Err(Error::at(Action::Replace, target, ErrorKind::NotAShardFile(path)));
             }
         }
         Ok(())
@@ -400,7 +400,7 @@ impl FolderOut {
     /// Makes all files durable and gives the folder its name.
     fn commit(self) -> Result<()> {
         let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
-        let fail = |e: io::Error| Error::io("write", target.as_path(), e);
+        let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
             let first_error = Mutex::new(None);
@@ -553,7 +553,7 @@ fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> 
 /// Writes a small text file by the rules for any output.
 pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
     if is_special(path) {
-        return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io("write", path, e));
+        return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io(Action::Write, path, e));
     }
     let out = FileOut::create(path, policy)?;
     out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
@@ -565,7 +565,7 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
 /// # Errors
 /// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
 pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
-    check_own(path, "write")?;
+    check_own(path, Action::Write)?;
     let out =
         FileOut::create(path, Policy::new().with_force(true).with_sync(sync).with_permissions(OWNER_ALONE))?;
     // The old file's permissions are not kept.
@@ -578,7 +578,7 @@ pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
 ///
 /// # Errors
 /// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
-pub fn check_own(path: &Path, action: &'static str) -> Result<Option<(File, Metadata)>> {
+pub fn check_own(path: &Path, action: Action) -> Result<Option<(File, Metadata)>> {
     match look(path).map_err(|e| Error::io(action, path, e))? {
         Stands::Nothing => Ok(None),
         Stands::Own(file, meta) => Ok(Some((file, meta))),

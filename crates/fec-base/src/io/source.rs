@@ -2,7 +2,7 @@
 
 use super::lease::{Writers, note_open_elsewhere};
 use super::sigbus::FencedMap;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Action, Error, ErrorKind, Result};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -43,7 +43,7 @@ impl SourceFile {
     /// [`sigbus`](super::sigbus), or if the system refuses it. A file that is open for writing elsewhere is noted
     /// ([`take_open_elsewhere`](super::lease::take_open_elsewhere)).
     pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
-        let fail = |e: io::Error| Error::io("read", path, e);
+        let fail = |e: io::Error| Error::io(Action::Read, path, e);
         let file = File::open(path).map_err(fail)?;
         let writers = Writers::of(&file);
         if let Writers::Some = writers {
@@ -88,14 +88,14 @@ impl SourceFile {
         };
         done.map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => self.changed(),
-            _ => Error::io("read", self.path.as_path(), e),
+            _ => Error::io(Action::Read, self.path.as_path(), e),
         })
     }
 
     /// Fails if the file was changed since it was opened. The lease ends here, so that waiting writers need not wait
     /// until the output is on the disk; later reads rely on the stamp alone.
     pub fn check_unchanged(&self) -> Result<()> {
-        let meta = self.file.metadata().map_err(|e| Error::io("read", self.path.as_path(), e))?;
+        let meta = self.file.metadata().map_err(|e| Error::io(Action::Read, self.path.as_path(), e))?;
         if Stamp::of(&meta) != self.stamp {
             return Err(self.changed());
         }
@@ -104,6 +104,6 @@ impl SourceFile {
     }
 
     fn changed(&self) -> Error {
-        Error::at("read", self.path.as_path(), ErrorKind::Changed)
+        Error::at(Action::Read, self.path.as_path(), ErrorKind::Changed)
     }
 }

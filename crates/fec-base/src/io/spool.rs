@@ -2,7 +2,7 @@
 
 use super::ReadAt;
 use super::output::Turn;
-use crate::error::{Error, Place, Result, WriteFailure};
+use crate::error::{Action, Error, Place, Result, WriteFailure};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
@@ -40,7 +40,8 @@ impl Spool {
     /// As [`new`](Spool::new).
     pub fn within(folder: Option<&Path>) -> Result<Spool> {
         let file = folder.map_or_else(tempfile::tempfile, tempfile::tempfile_in);
-        file.map(|file| Spool(file, Turn::default())).map_err(|e| Error::io("create", Place::Temporary, e))
+        file.map(|file| Spool(file, Turn::default()))
+            .map_err(|e| Error::io(Action::Create, Place::Temporary, e))
     }
 
     /// Copies a whole pipe into a temporary file, as an object to read.
@@ -48,7 +49,7 @@ impl Spool {
     /// # Errors
     /// Those of the pipe and of the file, reported as the pipe's.
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
-        let fail = |e: io::Error| Error::io("spool", place, e);
+        let fail = |e: io::Error| Error::io(Action::Spool, place, e);
         let mut file = tempfile::tempfile().map_err(fail)?;
         let (mut piece, mut copied) = (vec![0; PIECE], 0);
         loop {
@@ -71,7 +72,7 @@ impl Spool {
     /// Those of the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let _turn = self.1.take();
-        self.0.write_all_at(bytes, offset).map_err(|e| Error::io("write", Place::Temporary, e))
+        self.0.write_all_at(bytes, offset).map_err(|e| Error::io(Action::Write, Place::Temporary, e))
     }
 
     /// Reads bytes at an offset.
@@ -87,7 +88,7 @@ impl Spool {
     /// # Errors
     /// Those of the file.
     pub fn set_len(&self, len: u64) -> Result<()> {
-        self.0.set_len(len).map_err(|e| Error::io("write", Place::Temporary, e))
+        self.0.set_len(len).map_err(|e| Error::io(Action::Write, Place::Temporary, e))
     }
 
     /// The file, as an object to read.
@@ -101,17 +102,17 @@ impl Spool {
     /// Those of the file, also if it became shorter meanwhile, and those of `out`.
     pub fn copy_to(&self, len: u64, out: &mut dyn Write, fail: &WriteFailure<'_>) -> Result<()> {
         let here = |action| move |e| Error::io(action, Place::Temporary, e);
-        self.0.set_len(len).map_err(here("write"))?;
+        self.0.set_len(len).map_err(here(Action::Write))?;
         let mut file = &self.0;
-        file.rewind().map_err(here("read"))?;
+        file.rewind().map_err(here(Action::Read))?;
         let mut piece = vec![0; len.min(PIECE as u64) as usize];
         let mut left = len;
         while left > 0 {
             let most = left.min(PIECE as u64) as usize;
-            let len = read_some(&mut file, &mut piece[..most]).map_err(here("read"))?;
+            let len = read_some(&mut file, &mut piece[..most]).map_err(here(Action::Read))?;
             if len == 0 {
                 // The output so far is not the whole payload.
-                return Err(here("read")(io::ErrorKind::UnexpectedEof.into()));
+                return Err(here(Action::Read)(io::ErrorKind::UnexpectedEof.into()));
             }
             out.write_all(&piece[..len]).map_err(fail)?;
             left -= len as u64;

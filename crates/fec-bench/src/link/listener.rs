@@ -13,6 +13,7 @@ use super::report::{LinkReport, Role};
 use super::terms::{ALIVE, LONGEST, Result, SILENCE, filler, nanoseconds, on_cores};
 use super::tracker::Tracker;
 use super::watcher::LinkWatcher;
+use fec_base::error::Action;
 use fec_core::window::{Decoder, Event, Limits};
 use fec_live::address::Address;
 use fec_live::chunk::{Arrival, Chunk};
@@ -70,7 +71,7 @@ impl Listener {
             check_one_machine(local)?;
         }
         let receiver = PacketReceiver::open(address, &Interface::default())?;
-        let fail = |e| fecfile::Error::io("receive on", address, e);
+        let fail = |e| fecfile::Error::io(Action::ReceiveOn, address, e);
         let address = receiver.local_addr().map_err(fail)?;
         Ok(Listener { receiver, address })
     }

@@ -7,6 +7,7 @@ use crate::locate::{self, MEANING, MachineLimits, WhereTime};
 use crate::random::Mmix;
 use crate::slices::Slices;
 use crate::table::{FigureTable, Findings, figure, key};
+use fec_base::error::Action;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
@@ -48,7 +49,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     let code = options.code()?;
     let payload = options.set_size.unwrap_or(64 << 20);
     let folder = options.folder.as_path();
-    let failed = |e: io::Error| fecfile::Error::io("write files in", folder, e);
+    let failed = |e: io::Error| fecfile::Error::io(Action::WriteFilesIn, folder, e);
     let (guard, ()) =
         Temporary::beside(&folder.join("bench"), |path| fs::create_dir(path)).map_err(failed)?;
     let files = Files { folder: guard.path().to_path_buf(), code, settings: *lab.settings };

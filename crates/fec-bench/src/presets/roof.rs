@@ -6,6 +6,7 @@ use crate::random::Mmix;
 use crate::rows::{Level, levels};
 use crate::table::{FigureTable, Findings, figure, key};
 use crate::words;
+use fec_base::error::Action;
 use fec_base::io::temporary::Temporary;
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::digest::HashKind;
@@ -145,7 +146,7 @@ fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: Level) {
 fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     let options = lab.options;
     let folder = options.folder.as_path();
-    let failed = |e: std::io::Error| fecfile::Error::io("write a file in", folder, e);
+    let failed = |e: std::io::Error| fecfile::Error::io(Action::WriteFileIn, folder, e);
     let (guard, file) =
         Temporary::beside(&folder.join("bench"), |path| File::create_new(path)).map_err(failed)?;
     let mut buffer = vec![0; WRITE];

@@ -16,7 +16,7 @@ use fec_core::error::FormatError;
 use fec_keys::sign::SecretKey;
 use fecfile::Context;
 use fecfile::encode;
-use fecfile::error::{Error, ErrorKind, Place};
+use fecfile::error::{Action, Error, ErrorKind, Place};
 use fecfile::keep::{self, Fate, Output};
 use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
 use fecfile::report::Written;
@@ -78,7 +78,7 @@ impl<'a> Task<'a> {
             check_stdin("encode")?;
             return open_input(path).map(Input::Pipe);
         }
-        let meta = std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?;
+        let meta = std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?;
         if meta.is_dir() {
             let name = show(path);
             let name = name.trim_end_matches('/');
@@ -90,7 +90,7 @@ impl<'a> Task<'a> {
         }
         // Files of /proc claim to be empty and are not: their length is unknown.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
-        let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io("read", path, e));
+        let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io(Action::Read, path, e));
         if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
             // Sending to stores keeps memory bounded, and the pages of a map would count.
             let map = self.settings.library.map && self.args.stores.to.is_empty();

@@ -8,7 +8,7 @@ use fec_base::io::small;
 use fec_base::names::show;
 use fec_keys::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};
 use fec_keys::cipher::Cipher;
-use fecfile::error::Error;
+use fecfile::error::{Action, Error};
 use fecfile::seal::{SealError, SealedTo, Sealing};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -115,10 +115,10 @@ impl Open {
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
-    let bytes = small::read(path, MOST).map_err(|e| Failure::io("read", path, e))?;
+    let bytes = small::read(path, MOST).map_err(|e| Failure::io(Action::Read, path, e))?;
     bytes.ok_or_else(|| Failure::usage(format!("read {}: it is too large for a file of keys", show(path))))
 }
 
 fn failure(error: AgeError) -> Failure {
-    Error::new("seal", SealError::Age(error)).into()
+    Error::new(Action::Seal, SealError::Age(error)).into()
 }

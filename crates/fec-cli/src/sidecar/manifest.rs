@@ -8,6 +8,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_lines};
 use crate::sign::args::Trusted;
 use crate::survey::survey;
 use crate::target::quoted;
+use fec_base::error::Action;
 use fec_base::names::{hex, show_bytes};
 use fec_core::digest::Digest;
 use fec_sidecar::Sidecar;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &args::Manifest, settings: &Settings) -> Result<Exit> {
     let keys = args.open.keys()?;
     let starts = Sidecar::starts(&args.sidecar)?;
     if keys.is_none() && !starts && Sidecar::is_sealed(&args.sidecar)? {
-        return Err(Error::at("list", args.sidecar.as_path(), SealError::NoKey).into());
+        return Err(Error::at(Action::List, args.sidecar.as_path(), SealError::NoKey).into());
     }
     let nobody = Trusted::default();
     let opened = open(&args.sidecar, args.root, &nobody, keys.as_ref(), settings);

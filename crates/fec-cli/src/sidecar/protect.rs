@@ -12,6 +12,7 @@ use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign::args::Trusted;
 use crate::sign::{self, Detached};
 use crate::target::quoted;
+use fec_base::error::Action;
 use fec_base::io::output::{Policy, is_same};
 use fec_base::names::{hex, show, show_bytes};
 use fec_core::digest::Digest;
@@ -182,7 +183,7 @@ fn output(args: &args::Protect, paths: &[PathBuf]) -> Result<PathBuf> {
     };
     if path.file_name().is_none() {
         // A path like `..` has a name only if it exists: otherwise this fails with the reason.
-        std::fs::canonicalize(path).map_err(|e| Failure::io("read", path, e))?;
+        std::fs::canonicalize(path).map_err(|e| Failure::io(Action::Read, path, e))?;
     }
     beside(path)
         .ok_or_else(|| Failure::usage("protect /: nothing lies beside it").help("name the sidecar with -o"))

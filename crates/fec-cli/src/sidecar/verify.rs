@@ -7,6 +7,7 @@ use crate::args;
 use crate::failure::{Exit, Failure, Result};
 use crate::proofs::Proofs;
 use crate::settings::Settings;
+use fec_base::error::Action;
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
 use fec_sidecar::examine::{Examined, Scope, base_of, examine, examine_deep};
@@ -64,7 +65,7 @@ pub(crate) fn look(
     let context = settings.context(&bars);
     let (sidecar, signed) = open(path, root, &args.trusted, keys, settings)?;
     if sidecar.was_sealed() && args.state.is_some() {
-        return Err(Error::at("verify --state", path, SealError::TellsNames).into());
+        return Err(Error::at(Action::VerifyState, path, SealError::TellsNames).into());
     }
     let base = base_of(&sidecar, args.base.as_deref())?;
     let part = Scrub {

@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result, misuse};
 use crate::passphrase;
 use crate::secrecy::no_core_dumps;
 use args::{Secret, Trusted};
+use fec_base::error::Action;
 use fec_base::io::output::{Policy, check_absent, check_folder, write_text};
 use fec_base::io::small;
 use fec_base::names::show;
@@ -30,7 +31,7 @@ pub(crate) fn secret_key(secret: &Secret) -> Result<Option<SecretKey>> {
     let open = |passphrase: Option<&str>| {
         stored
             .open(passphrase)
-            .map_err(|cause| Error::at("read the secret key", path.as_path(), cause).into())
+            .map_err(|cause| Error::at(Action::ReadSecretKey, path.as_path(), cause).into())
     };
     if !stored.is_encrypted() {
         return open(None).map(Some);
@@ -51,7 +52,7 @@ pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<S
         return passphrase::of_variable(VARIABLE, "put it into a file, for --sign-passphrase-file");
     };
     let bytes = small::read(path, LONGEST_PASSPHRASE);
-    let bytes = bytes.map_err(|e| Failure::io("read the passphrase", path, e))?;
+    let bytes = bytes.map_err(|e| Failure::io(Action::ReadPassphrase, path, e))?;
     let line = bytes.as_ref().map(|bytes| bytes.strip_suffix(b"\n").unwrap_or(bytes));
     let text = line.and_then(|line| std::str::from_utf8(line).ok()).filter(|text| !text.contains('\n'));
     text.map(|text| Some(Zeroizing::new(text.to_owned())))

@@ -21,7 +21,7 @@ use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
 use fec_stores::stored::Stored;
 use fec_stores::target::{Target as Store, TargetError};
 
-use fecfile::error::{Error, ErrorKind};
+use fecfile::error::{Action, Error, ErrorKind};
 use fecfile::payload::{Options, Source};
 use fecfile::seal::Opener;
 use std::ffi::OsString;
@@ -233,7 +233,7 @@ fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
             Some(path) => {
                 let path = PathBuf::from(path);
                 let text =
-                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io("read", &path, e))?;
+                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io(Action::Read, &path, e))?;
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
                 for (count, line) in lines.enumerate() {

@@ -22,7 +22,7 @@ use fec_live::receive::{PacketSource, ReceptionWatcher, receive};
 use fec_live::received::Received;
 use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
 use fec_live::udp::Replies;
-use fecfile::error::{Cause, Place};
+use fecfile::error::{Action, Cause, Place};
 use fecfile::{Error, ErrorKind};
 use report::{ReceivedReport, SentReport};
 use std::fs::File;
@@ -104,13 +104,13 @@ impl SendWatcher for Teller<'_> {
 /// Puts an error of the form into the words of the command line, where an option chose the form.
 fn as_option(error: Error) -> Error {
     match error.cause() {
-        Some(LiveError::Settings(_) | LiveError::Push(_)) => Error { action: "encode --stream", ..error },
+        Some(LiveError::Settings(_) | LiveError::Push(_)) => Error { action: Action::EncodeStream, ..error },
         _ => error,
     }
 }
 
 fn open(path: &Path) -> Result<File> {
-    if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io("read", path, e))?.is_dir() {
+    if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?.is_dir() {
         return Err(misuse("read", path, "it is a folder")
             .help(format!("pack it first:\n  tar c {} | fec encode --stream -", quoted(path))));
     }
@@ -147,7 +147,7 @@ fn address(path: &Path) -> Result<Address> {
 fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
     match target {
         Target::File(path) => Ok(Output::file(FileOut::create(path, policy)?)),
-        Target::Folder(path) => Err(Error::at("write", path.as_path(), ErrorKind::IsFolder).into()),
+        Target::Folder(path) => Err(Error::at(Action::Write, path.as_path(), ErrorKind::IsFolder).into()),
         Target::Stdout | Target::Special(_) => {
             let (file, place) = target.sequential()?;
             Ok(Output::stream(place, file))

@@ -12,6 +12,7 @@ use crate::sidecar;
 use crate::sign;
 use crate::survey::Survey;
 use crate::target::{check_stdin, is_dash};
+use fec_base::error::Action;
 use fec_base::names::show;
 use fec_base::roots::parse_line;
 use fec_core::digest::Digest;
@@ -173,7 +174,7 @@ pub(super) fn listed(list: &Path, args: &args::Verify, settings: &Settings) -> R
         }
         line.clear();
         let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
-        if read.map_err(|e| Failure::io("read", list, e))? == 0 {
+        if read.map_err(|e| Failure::io(Action::Read, list, e))? == 0 {
             break;
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);

@@ -1,15 +1,13 @@
 //! BLAKE3 with one row in each lane of a vector.
 //!
 //! `blake3::hash` fills its lanes with successive chunks of one message, and leaves some of them empty at the message's
-//! end. A row in each lane fills all lanes whatever the length. The interface that allows this, `blake3::platform`, is
-//! public but not documented, and may change in any version. Only this file uses it, and only with the feature
-//! `blake3-lanes`, which is off by default; `subtrees.rs` takes its place. `Cargo.toml` names the one version of
-//! `blake3` that this file was written for; the tests below say what to do when that version changes.
+//! end. A row in each lane fills all lanes whatever the length. The interface that allows this is not documented, and
+//! `fec-blake3-lanes` pins the version of `blake3` that has it. Only the feature `blake3-lanes` brings it in;
+//! `subtrees.rs` takes the place of this file without.
 
 use super::engine::{CHUNK, HashEngine, Parent};
 use super::{hash::Digest, sha256};
-use blake3::IncrementCounter;
-use blake3::platform::Platform;
+use fec_blake3_lanes::{Counter, Lanes};
 
 pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
 
@@ -34,14 +32,14 @@ const MANY_CHUNKS: usize = 8;
 
 fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
     let count = pieces[0].len().div_ceil(CHUNK);
-    let mut hashing = Chunks { platform: Platform::detect(), first, end: CHUNK_END };
+    let mut hashing = Chunks { lanes: Lanes::detect(), first, end: CHUNK_END };
     if count == 1 {
         hashing.end |= if is_whole { ROOT } else { 0 };
         return hashing.across(pieces, 1, out);
     }
     let mut values = vec![[0; 32]; pieces.len() * count];
     // Rows that fill all lanes go across; the rest goes along the rows, if this fills more lanes.
-    let lanes = hashing.platform.simd_degree();
+    let lanes = hashing.lanes.count();
     let rest = pieces.len() % lanes;
     let is_along = pieces[0].len() / CHUNK >= rest.min(MANY_CHUNKS);
     let (pieces_across, pieces_along) =
@@ -56,45 +54,44 @@ fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
 
 fn blocks(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]) {
     let mut values = vec![[0; 32]; bytes.len() / CHUNK];
-    Chunks { platform: Platform::detect(), first, end: CHUNK_END }.along(bytes, &mut values);
+    Chunks { lanes: Lanes::detect(), first, end: CHUNK_END }.along(bytes, &mut values);
     out.copy_from_slice(&ENGINE.merge(values, block / CHUNK, false));
 }
 
 fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
     let end = if are_roots { ROOT } else { 0 };
-    hash_each(&Platform::detect(), parents, 0, (PARENT, 0, end), out);
+    hash_each(Lanes::detect(), parents, 0, (PARENT, 0, end), out);
 }
 
 /// Hashes inputs anywhere in memory, all with one counter; `flags` are those of every block, of the first and of the
 /// last.
 fn hash_each<const LEN: usize>(
-    platform: &Platform,
+    lanes: Lanes,
     inputs: &[&[u8; LEN]],
     counter: u64,
     (flags, start, end): (u8, u8, u8),
     out: &mut [Digest],
 ) {
     let hash = |inputs: &[&[u8; LEN]], out: &mut [Digest]| {
-        let no = IncrementCounter::No;
-        platform.hash_many(inputs, &IV, counter, no, flags, start, end, out.as_flattened_mut());
+        lanes.hash_many(inputs, &IV, (counter, Counter::Same), (flags, start, end), out.as_flattened_mut());
     };
     let rest = inputs.len() % WHOLE;
-    if rest < 2 || platform.simd_degree() < WHOLE {
+    if rest < 2 || lanes.count() < WHOLE {
         return hash(inputs, out);
     }
     let (inputs, last) = inputs.split_at(inputs.len() - rest);
     let (out, out_last) = out.split_at_mut(inputs.len());
     hash(inputs, out);
     // All lanes are used: it takes no longer than a few would.
-    let (mut lanes, mut values) = ([last[0]; WHOLE], [[0; 32]; WHOLE]);
-    lanes[..rest].copy_from_slice(last);
-    hash(&lanes, &mut values);
+    let (mut filled, mut values) = ([last[0]; WHOLE], [[0; 32]; WHOLE]);
+    filled[..rest].copy_from_slice(last);
+    hash(&filled, &mut values);
     out_last.copy_from_slice(&values[..rest]);
 }
 
 /// Hashes chunks of pieces that begin with chunk number `first`.
 struct Chunks {
-    platform: Platform,
+    lanes: Lanes,
     first: u64,
     /// The flags of a chunk's last block.
     end: u8,
@@ -118,9 +115,8 @@ impl Chunks {
         let inputs: Vec<&[u8; CHUNK]> = chunks.iter().collect();
         let (out, last) = out.split_at_mut(chunks.len());
         // A load behind a chunk stays within the next one.
-        let (flags, out_bytes) = (0, out.as_flattened_mut());
-        let yes = IncrementCounter::Yes;
-        self.platform.hash_many(&inputs, &IV, self.first, yes, flags, CHUNK_START, self.end, out_bytes);
+        let flags = (0, CHUNK_START, self.end);
+        self.lanes.hash_many(&inputs, &IV, (self.first, Counter::Next), flags, out.as_flattened_mut());
         if !rest.is_empty() {
             self.one_of_each(&[piece], chunks.len(), last);
         }
@@ -147,7 +143,7 @@ impl Chunks {
             *input = piece[nth * CHUNK..].first_chunk().expect("all pieces have one length");
         }
         let counter = self.first + nth as u64;
-        hash_each(&self.platform, &inputs[..pieces.len()], counter, (0, CHUNK_START, self.end), out);
+        hash_each(self.lanes, &inputs[..pieces.len()], counter, (0, CHUNK_START, self.end), out);
     }
 }
 
@@ -156,48 +152,22 @@ mod tests {
     use super::*;
     use crate::digest::subtrees;
     use crate::guarded::Guarded;
-
-    /// The version of `blake3` whose interface this file uses.
-    const WRITTEN_FOR: &str = "1.8.7";
-
-    const WHAT_TO_DO: &str = "the interface that digest/lanes.rs uses may have changed:
-  1. compare src/platform.rs, and IncrementCounter in src/lib.rs, of both versions of blake3;
-  2. adapt digest/lanes.rs until `cargo test -p fec-core --features blake3-lanes digest` passes, also on ARM
-     (scripts/checks/test-arm.sh);
-  3. compare speed with scripts/bench/peers.sh: checking and encoding must not be slower than before;
-  4. set `blake3` in crates/fec-core/Cargo.toml, and WRITTEN_FOR in digest/lanes.rs, to the new version.
-Until that is done, the feature blake3-lanes can be left out: the digests are the same";
-
-    #[test]
-    fn blake3_is_of_the_version_that_this_was_written_for() {
-        let manifest = include_str!("../../Cargo.toml");
-        let pin = format!("blake3 = \"={WRITTEN_FOR}\"");
-        assert!(manifest.lines().any(|line| line == pin), "no line `{pin}` in Cargo.toml: {WHAT_TO_DO}");
-    }
-
-    /// All platforms of this processor, not only its choice.
-    fn platforms() -> Vec<Platform> {
-        #[cfg(target_arch = "x86_64")]
-        let others = [Platform::avx2(), Platform::sse41(), Platform::sse2()];
-        #[cfg(not(target_arch = "x86_64"))]
-        let others: [Option<Platform>; 0] = [];
-        [Platform::detect(), Platform::portable()].into_iter().chain(others.into_iter().flatten()).collect()
-    }
+    use fec_blake3_lanes::WHAT_TO_DO;
 
     /// Covers every length of a chunk in every number of lanes, and every number of chunks along a row, at any address.
     #[test]
     fn every_platform_hashes_as_the_documented_interface_does() {
         let bytes: Vec<u8> = (0..WIDEST * 7 + 20 * CHUNK).map(|i| (i * 31 + i / 251) as u8).collect();
-        for platform in platforms() {
+        for lanes in Lanes::all() {
             for first in [0, 1, 1 << 33] {
-                let hashing = Chunks { platform, first, end: CHUNK_END };
+                let hashing = Chunks { lanes, first, end: CHUNK_END };
                 for len in (64..=CHUNK).step_by(64) {
                     for count in 1..=WIDEST {
                         let rows: Vec<&[u8]> = (0..count).map(|row| &bytes[7 * row..][..len]).collect();
                         let (mut found, mut expected) = (vec![[0; 32]; count], vec![[0; 32]; count]);
                         hashing.across(&rows, 1, &mut found);
                         (subtrees::ENGINE.subtrees)(&rows, first, false, &mut expected);
-                        let place = format!("{count} rows of {len} bytes from chunk {first}, {platform:?}");
+                        let place = format!("{count} rows of {len} bytes from chunk {first}, {lanes:?}");
                         assert!(found == expected, "{place}: {WHAT_TO_DO}");
                     }
                 }
@@ -207,7 +177,7 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
                     for (nth, (chunk, found)) in (first..).zip(bytes[..len].chunks(CHUNK).zip(&found)) {
                         let mut expected = [[0; 32]];
                         (subtrees::ENGINE.subtrees)(&[chunk], nth, false, &mut expected);
-                        assert!(*found == expected[0], "chunk {nth} of {len}, {platform:?}: {WHAT_TO_DO}");
+                        assert!(*found == expected[0], "chunk {nth} of {len}, {lanes:?}: {WHAT_TO_DO}");
                     }
                 }
             }
@@ -218,8 +188,8 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
     #[test]
     fn nothing_is_loaded_from_behind_a_row() {
         let rows: Vec<Guarded> = (0..WIDEST as u8 + 7).map(|row| Guarded::new(&[row; 3 * CHUNK])).collect();
-        for platform in platforms() {
-            let hashing = Chunks { platform, first: 5, end: CHUNK_END };
+        for lanes in Lanes::all() {
+            let hashing = Chunks { lanes, first: 5, end: CHUNK_END };
             for len in (64..=CHUNK).step_by(64).chain([2 * CHUNK - 64, 3 * CHUNK]) {
                 for count in 1..=rows.len() {
                     let ends: Vec<&[u8]> = rows[..count].iter().map(|row| row.end(len)).collect();
@@ -233,7 +203,7 @@ Until that is done, the feature blake3-lanes can be left out: the digests are th
             for count in 1..=rows.len() {
                 let pairs: Vec<&Parent> =
                     rows[..count].iter().map(|row| row.end(64).try_into().expect("64 bytes")).collect();
-                hash_each(&platform, &pairs, 0, (PARENT, 0, ROOT), &mut vec![[0; 32]; count]);
+                hash_each(lanes, &pairs, 0, (PARENT, 0, ROOT), &mut vec![[0; 32]; count]);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::id::KeyId;
 use super::signature::{Signature, hashed};
 use super::text;
 use ed25519_dalek::VerifyingKey;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_core::digest::Digest;
 use std::fmt;
 use std::path::Path;
@@ -53,8 +53,8 @@ impl Signer {
     /// # Errors
     /// Those of the file; [`SignError::NotAPublicKey`].
     pub fn read(path: &Path) -> Result<Signer> {
-        let fail = |cause| Error::at("read the public key", path, cause);
-        let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io("read the public key", path, e))?;
+        let fail = |cause| Error::at(Action::ReadPublicKey, path, cause);
+        let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io(Action::ReadPublicKey, path, e))?;
         let lines = file.as_deref().and_then(|file| text::lines::<2>(file));
         let Some([comment, key]) = lines.filter(|[comment, _]| text::is_untrusted(comment)) else {
             return Err(fail(SignError::NotAPublicKey(

@@ -9,7 +9,7 @@ use crate::passphrases::make_key;
 use blake2::digest::consts::U32;
 use blake2::{Blake2b, Digest as _};
 use ed25519_dalek::{Signer as _, SigningKey};
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::write_secret;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
@@ -119,7 +119,7 @@ impl SecretKey {
                 stored[46..54].copy_from_slice(&NEW_MEMORY.to_le_bytes());
                 let sum = checksum(&stored);
                 stored[HEAD_LEN + 72..].copy_from_slice(&sum[..]);
-                encrypt(&mut stored, passphrase).map_err(|cause| Error::new("make a key", cause))?;
+                encrypt(&mut stored, passphrase).map_err(|cause| Error::new(Action::MakeKey, cause))?;
                 "minisign encrypted secret key"
             }
         };
@@ -151,11 +151,11 @@ impl StoredKey {
     /// # Errors
     /// Those of the file, and of [`StoredKey::parse`].
     pub fn read(path: &Path) -> Result<StoredKey> {
-        let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io("read the secret key", path, e))?;
+        let file = text::read(path, LONGEST_FILE).map_err(|e| Error::io(Action::ReadSecretKey, path, e))?;
         let parsed = file
             .ok_or(SignError::NotASecretKey("its file is not text of at most 4096 bytes"))
             .and_then(|file| StoredKey::parse(&file));
-        parsed.map_err(|cause| Error::at("read the secret key", path, cause))
+        parsed.map_err(|cause| Error::at(Action::ReadSecretKey, path, cause))
     }
 
     /// Parses the two lines of a secret key.
@@ -262,5 +262,5 @@ fn now() -> u64 {
 fn random(out: &mut [u8]) -> Result<()> {
     rustix::rand::getrandom(out, rustix::rand::GetRandomFlags::empty())
         .map(|_| ())
-        .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))
+        .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))
 }

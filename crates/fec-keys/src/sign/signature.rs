@@ -4,7 +4,7 @@ use super::error::SignError;
 use super::id::KeyId;
 use super::text;
 use blake2::{Blake2b512, Digest as _};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::names::hex;
 use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
@@ -91,11 +91,11 @@ impl Signature {
     /// Those of the file, and of [`Signature::parse`].
     pub fn read(path: &Path) -> Result<Signature> {
         let file =
-            text::read(path, LONGEST_SIGNATURE).map_err(|e| Error::io("read the signature", path, e))?;
+            text::read(path, LONGEST_SIGNATURE).map_err(|e| Error::io(Action::ReadSignature, path, e))?;
         let parsed = file
             .ok_or(SignError::NotASignature("it is not text of at most 4096 bytes"))
             .and_then(|text| Signature::parse(text.as_bytes()));
-        parsed.map_err(|cause| Error::at("read the signature", path, cause))
+        parsed.map_err(|cause| Error::at(Action::ReadSignature, path, cause))
     }
 
     /// The signature's text.

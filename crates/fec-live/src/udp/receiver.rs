@@ -4,7 +4,7 @@ use super::super::LiveError;
 use super::super::address::Address;
 use super::super::chunk::{Arrival, Chunk};
 use super::socket::{Interface, any, bind, enlarge, wait_for};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::event::PollFlags;
 use std::io::{self, IoSliceMut};
@@ -47,7 +47,7 @@ impl PacketReceiver {
                 io::ErrorKind::AddrNotAvailable => LiveError::NotLocal(e).into(),
                 _ => interface.refusal(e),
             };
-            Error::at("receive on", address, cause)
+            Error::at(Action::ReceiveOn, address, cause)
         })
     }
 

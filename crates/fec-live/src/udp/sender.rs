@@ -2,7 +2,7 @@
 
 use super::super::address::Address;
 use super::socket::{HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -86,7 +86,7 @@ impl PacketSender {
             as_far_as_possible(sender.learn_path())?;
             Ok(sender)
         };
-        open().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+        open().map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))
     }
 
     /// Sends through an open socket.

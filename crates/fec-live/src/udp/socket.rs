@@ -2,7 +2,7 @@
 
 use super::super::LiveError;
 use super::super::address::Address;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::io;
@@ -69,7 +69,7 @@ pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
         socket.connect(&to.into())?;
         most_bytes_through(&socket.into())
     };
-    ask().map_err(|e| Error::at("send to", address, interface.refusal(e)))
+    ask().map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))
 }
 
 /// [`most_bytes`] on the route to a socket's connected address.

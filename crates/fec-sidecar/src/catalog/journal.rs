@@ -7,7 +7,7 @@
 
 use crate::Sidecar;
 use crate::error::SidecarError;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::output::write_own;
 use fec_base::io::own::{Stands, look};
 use fec_base::names::hex;
@@ -199,7 +199,7 @@ pub(crate) fn changed(stat: &Stat) -> (i64, i64) {
 
 /// Fails when a repair of the sidecar at `path` was interrupted: its half-mended files would be protected as they are.
 /// The owner of the list does not matter, since the list only makes this fail.
-pub(crate) fn check_none(path: &Path, action: &'static str) -> Result<()> {
+pub(crate) fn check_none(path: &Path, action: Action) -> Result<()> {
     let list = path_of(path);
     if !fs::symlink_metadata(&list).is_ok_and(|meta| meta.is_file()) {
         return Ok(());
@@ -209,7 +209,7 @@ pub(crate) fn check_none(path: &Path, action: &'static str) -> Result<()> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(&list);
     match file.and_then(|file| file.take(MOST_OF_HEAD).read_to_end(&mut head)) {
         Err(e) if e.kind() == IoKind::NotFound => return Ok(()),
-        read => read.map_err(|e| Error::io("read", list.as_path(), e))?,
+        read => read.map_err(|e| Error::io(Action::Read, list.as_path(), e))?,
     };
     match root_of(&String::from_utf8_lossy(&head)) {
         Some(root) => Err(begun(path, root, list, action)),
@@ -217,7 +217,7 @@ pub(crate) fn check_none(path: &Path, action: &'static str) -> Result<()> {
     }
 }
 
-fn begun(sidecar: &Path, root: &str, list: PathBuf, action: &'static str) -> Error {
+fn begun(sidecar: &Path, root: &str, list: PathBuf, action: Action) -> Error {
     Error::at(action, sidecar, SidecarError::RepairBegun { root: root.to_owned(), list })
 }
 
@@ -232,7 +232,7 @@ impl Journal {
     /// Those of the list: without it, half-mended files would pass for edits.
     pub(crate) fn of(sidecar: &Sidecar) -> Result<Journal> {
         let path = path_of(sidecar.path());
-        let fail = |e| Error::io("read", path.as_path(), e);
+        let fail = |e| Error::io(Action::Read, path.as_path(), e);
         let mut journal = Journal {
             root: hex(&sidecar.root()),
             piece: PIECE.min(sidecar.catalog.block.into()),
@@ -276,7 +276,7 @@ impl Journal {
     }
 
     /// Fails when a repair with another root was interrupted: its half-mended files would be forgotten.
-    pub(crate) fn check(&self, sidecar: &Sidecar, action: &'static str) -> Result<()> {
+    pub(crate) fn check(&self, sidecar: &Sidecar, action: Action) -> Result<()> {
         match self.of.as_deref().filter(|_| !self.is_there()) {
             Some(root) => Err(begun(sidecar.path(), root, self.path.clone(), action)),
             None => Ok(()),
@@ -286,7 +286,7 @@ impl Journal {
     /// Fails when something else than a list of one's own is at its path: nobody knows whom it serves.
     pub(crate) fn check_place(&self) -> Result<()> {
         match self.wrong {
-            Some(wrong) => Err(Error::at("write", self.path.as_path(), ErrorKind::NotOwn(wrong))),
+            Some(wrong) => Err(Error::at(Action::Write, self.path.as_path(), ErrorKind::NotOwn(wrong))),
             None => Ok(()),
         }
     }
@@ -318,7 +318,7 @@ impl Journal {
         let mut text = lines.0;
         text.insert_str(0, &format!("{HEAD}{}\n", self.root));
         write_own(&self.path, &text, true)?;
-        let fail = |e| Error::io("read", self.path.as_path(), e);
+        let fail = |e| Error::io(Action::Read, self.path.as_path(), e);
         if let Stands::Own(_, meta) = look(&self.path).map_err(fail)? {
             self.changed = Some(changed_at(&meta));
             wait_until_after(changed_at(&meta));

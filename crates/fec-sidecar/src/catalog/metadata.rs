@@ -11,7 +11,7 @@ use crate::catalog::sealed::SealedBytes;
 use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
 use fec_base::context::Settings;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
@@ -131,7 +131,7 @@ impl Sidecar {
     /// # Errors
     /// [`SidecarError::NewerLost`]; that of the file, if some bytes there could not be read.
     pub(crate) fn check_end(&self, force: bool) -> Result<()> {
-        let fail = |cause: SidecarError| Err(Error::at("write", self.path.as_path(), cause));
+        let fail = |cause: SidecarError| Err(Error::at(Action::Write, self.path.as_path(), cause));
         match (&self.newer, &self.unread) {
             (Some(Newer { generation, is_unfinished: false }), _) if !force => {
                 fail(SidecarError::NewerLost { newer: *generation, this: self.generation() })
@@ -139,7 +139,7 @@ impl Sidecar {
             (_, Some(e)) if self.expected_len().is_none_or(|end| end < self.len) => {
                 let cause =
                     e.raw_os_error().map_or_else(|| e.kind().into(), std::io::Error::from_raw_os_error);
-                Err(Error::io("read", self.path.as_path(), cause))
+                Err(Error::io(Action::Read, self.path.as_path(), cause))
             }
             _ => Ok(()),
         }
@@ -150,13 +150,13 @@ impl Sidecar {
     /// # Errors
     /// Those of the file.
     pub fn starts(path: &Path) -> Result<bool> {
-        let file = open_regular(path).map_err(|e| Error::io("read", path, e))?;
+        let file = open_regular(path).map_err(|e| Error::io(Action::Read, path, e))?;
         let Some(file) = file else { return Ok(false) };
         let mut head = vec![0; HEADER_LEN];
         // A file that is too short is an answer; a failed read is none.
         let is_read = |read: std::io::Result<()>| match read {
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-            read => read.map(|()| true).map_err(|e| Error::io("read", path, e)),
+            read => read.map(|()| true).map_err(|e| Error::io(Action::Read, path, e)),
         };
         if !is_read(file.read_exact_at(0, &mut head))? || !head.starts_with(&PIECE_MAGIC) {
             return Ok(false);
@@ -284,7 +284,7 @@ impl Sidecar {
     ///
     /// # Errors
     /// [`SidecarError::Busy`] if somebody works on it already, or has since it was opened.
-    pub(crate) fn lock(&self, action: &'static str) -> Result<File> {
+    pub(crate) fn lock(&self, action: Action) -> Result<File> {
         let (file, now) = lock_file(&self.path, action)?;
         if fingerprint_of(&now) != self.seen {
             return Err(Error::at(action, self.path.as_path(), SidecarError::Busy));
@@ -296,8 +296,8 @@ impl Sidecar {
     ///
     /// # Errors
     /// [`SidecarError::Busy`] if it was changed since it was opened; those of the system.
-    pub(crate) fn open_to_write(&self, action: &'static str) -> Result<File> {
-        let fail = |e| Error::io("write", self.path.as_path(), e);
+    pub(crate) fn open_to_write(&self, action: Action) -> Result<File> {
+        let fail = |e| Error::io(Action::Write, self.path.as_path(), e);
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let file =
             File::options().read(true).write(true).custom_flags(flags).open(&self.path).map_err(fail)?;
@@ -315,7 +315,7 @@ impl Sidecar {
         if self.older.is_empty() {
             return Ok(Vec::new());
         }
-        let fail = |e| Error::io("read", self.path.as_path(), e);
+        let fail = |e| Error::io(Action::Read, self.path.as_path(), e);
         let reader = Reader::new(self.file.as_ref(), (self.len, self.stored), settings);
         let found = reader.scan(&mut None).map_err(fail)?;
         let mut all = Vec::new();
@@ -357,9 +357,9 @@ impl Sidecar {
 ///
 /// # Errors
 /// [`SidecarError::Busy`] if somebody works on it already.
-pub(crate) fn lock_file(path: &Path, action: &'static str) -> Result<(File, Metadata)> {
+pub(crate) fn lock_file(path: &Path, action: Action) -> Result<(File, Metadata)> {
     use rustix::fs::{FlockOperation, flock};
-    let fail = |e| Error::io("read", path, e);
+    let fail = |e| Error::io(Action::Read, path, e);
     let none = || Error::at(action, path, SidecarError::NotASidecar);
     let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
     // A file system may lack locks.

@@ -8,7 +8,7 @@
 
 use crate::error::SidecarError;
 use fec_base::context::{Context, Settings};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::output::Policy;
 use fec_base::io::own::open_regular;
@@ -73,13 +73,13 @@ impl SealedBytes {
         let input = Input::of_paths(&[path.to_path_buf()])?;
         let archive = Archive::open(&input, Wanted::from(wanted).signed_by(trust), &context)?;
         if archive.form() != Form::Container {
-            return Err(Error::at("read", path, SidecarError::NotFound(None)));
+            return Err(Error::at(Action::Read, path, SidecarError::NotFound(None)));
         }
         let opener =
             archive.opener_of(Some(keys), SealedKind::Sidecar)?.expect("what is not sealed is refused");
         // Without the container's end its length is unknown.
         let Some(root) = archive.root() else {
-            return Err(Error::at("read", path, SidecarError::NotFound(None)));
+            return Err(Error::at(Action::Read, path, SidecarError::NotFound(None)));
         };
         let sealed_len = archive.encoded().known_len();
         let len = opener.plain_len(sealed_len)?;
@@ -202,7 +202,7 @@ impl ReadAt for SealedBytes {
 /// Tells whether a file is a container that a sidecar is sealed in. Its front tells that; if the front is damaged, the
 /// rest of the container does.
 pub(crate) fn is_one(path: &Path) -> Result<bool> {
-    let fail = |e| Error::io("read", path, e);
+    let fail = |e| Error::io(Action::Read, path, e);
     let Some(file) = open_regular(path).map_err(fail)? else { return Ok(false) };
     let mut front = Vec::new();
     file.take(FRONT).read_to_end(&mut front).map_err(fail)?;

@@ -1,7 +1,7 @@
 //! Finds everything to protect: files, folders and links below a base, in the order of their paths.
 
 use crate::error::SidecarError;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::list;
 use fec_base::io::own::open_regular;
 use fec_base::io::temporary::parent;
@@ -59,7 +59,7 @@ pub(crate) fn stat_of(meta: &Metadata) -> Stat {
 
 /// A path without links on the way to its last part.
 pub(crate) fn resolved(path: &Path) -> Result<PathBuf> {
-    let fail = |e| Error::io("read", path, e);
+    let fail = |e| Error::io(Action::Read, path, e);
     match path.file_name() {
         Some(name) => Ok(fs::canonicalize(parent(path)).map_err(fail)?.join(name)),
         // The path ends in `.` or `..`, or is the root.
@@ -107,11 +107,12 @@ impl Tree {
             let place = resolved(path)?;
             if !place.starts_with(base) {
                 let outside = SidecarError::OutsideBase(base.to_path_buf());
-                return Err(Error::at("protect", path.as_path(), outside));
+                return Err(Error::at(Action::Protect, path.as_path(), outside));
             }
-            let meta = fs::symlink_metadata(&place).map_err(|e| Error::io("read", path.as_path(), e))?;
+            let meta =
+                fs::symlink_metadata(&place).map_err(|e| Error::io(Action::Read, path.as_path(), e))?;
             if !(meta.is_file() || meta.is_dir()) {
-                return Err(Error::at("protect", path.as_path(), SidecarError::NotAFile));
+                return Err(Error::at(Action::Protect, path.as_path(), SidecarError::NotAFile));
             }
             walk.all(place, meta)?;
         }
@@ -120,7 +121,7 @@ impl Tree {
             denied.extend(denied_files(base, found.iter().map(|found| &found.entry)));
             denied.sort_unstable();
             denied.dedup();
-            return Err(Error::new("read", ErrorKind::NotAllowed(denied)));
+            return Err(Error::new(Action::Read, ErrorKind::NotAllowed(denied)));
         }
         found.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path));
         found.dedup_by(|a, b| a.entry.path == b.entry.path);
@@ -170,7 +171,7 @@ impl Found {
         let kind = if meta.is_dir() {
             EntryKind::Folder
         } else if meta.is_symlink() {
-            let target = fs::read_link(place).map_err(|e| Error::io("read", place, e))?;
+            let target = fs::read_link(place).map_err(|e| Error::io(Action::Read, place, e))?;
             EntryKind::Symlink(target.as_os_str().as_bytes().into())
         } else {
             EntryKind::File(FileEntry {
@@ -238,7 +239,7 @@ impl Walk<'_> {
                 self.denied.push(place.to_path_buf());
                 Ok(None)
             }
-            given => given.map(Some).map_err(|e| Error::io("read", place, e)),
+            given => given.map(Some).map_err(|e| Error::io(Action::Read, place, e)),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::examine::Examined;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
 use crate::examine::written::Written;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_core::digest::{HashKind, blocks};
 use fec_core::format::sidecar::catalog::shortened;
@@ -142,7 +142,7 @@ impl<'a> Sums<'a> {
             let tail = (file.tail_len(block as u64) > 0).then_some(file.tail / block as u64);
             let of_runs = file.runs.iter().flat_map(|run| run.start..run.start + run.count);
             for position in of_runs.chain(tail).filter(|position| !examined.erased.get(*position)) {
-                let changed = |_, _| Err(Error::at("verify", base.path(), ErrorKind::Changed));
+                let changed = |_, _| Err(Error::at(Action::Verify, base.path(), ErrorKind::Changed));
                 reader.fill(position, &mut bytes, changed)?;
                 let found = match self.positions.whole_block(position) {
                     Some(offset) => {

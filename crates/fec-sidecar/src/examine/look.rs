@@ -14,7 +14,7 @@ use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, Stat
 use crate::examine::looker::{CHUNK, FileReport, Job, Len, Looker};
 use crate::examine::search::{FoundElsewhere, Search, Wanted};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::{Base, file_type};
 use fec_base::ranges::RangeList;
 use fec_base::threads::Threads;
@@ -183,7 +183,7 @@ impl Files<'_> {
         for (nth, report) in &reports {
             if report.contradicts() {
                 let contradiction = SidecarError::Contradiction(catalog.entries[*nth].path.to_vec());
-                return Err(Error::at("verify", self.sidecar.path(), contradiction));
+                return Err(Error::at(Action::Verify, self.sidecar.path(), contradiction));
             }
         }
         for (nth, state) in states.iter_mut().enumerate() {

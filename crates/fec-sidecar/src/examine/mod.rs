@@ -21,7 +21,7 @@ use crate::examine::deep::Deep;
 use crate::examine::look::Files;
 use crate::examine::recovery::{Recovery, RecoveryFound};
 use fec_base::context::Context;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::Base;
 use fec_base::io::temporary::parent;
 use fec_base::names::hex;
@@ -40,10 +40,10 @@ pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
         None if sidecar.stats.base.is_empty() => parent(sidecar.path()).to_path_buf(),
         None => {
             let needed = SidecarError::BaseNeeded(sidecar.stats.base.clone());
-            return Err(Error::at("read", sidecar.path(), needed));
+            return Err(Error::at(Action::Read, sidecar.path(), needed));
         }
     };
-    Base::open(&path).map_err(|e| Error::io("read", path.as_path(), e))
+    Base::open(&path).map_err(|e| Error::io(Action::Read, path.as_path(), e))
 }
 
 /// Examines everything in `scope`, and changes nothing.
@@ -57,7 +57,7 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     let recovery: u64 = catalog.groups.iter().map(|group| group.recovery()).sum();
     let files_len = if scope == Scope::All { catalog.files_len() } else { 0 };
     let total = files_len + recovery * u64::from(catalog.block);
-    let meter = context.meter("verify", Some(total));
+    let meter = context.meter(Action::Verify, Some(total));
     let positions = Positions::of(catalog);
     let mut examined = Files { sidecar, base, positions: &positions, meter: &meter, scope }.look(context)?;
     let mut found = RecoveryFound::new(recovery);
@@ -88,12 +88,12 @@ pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Re
     if !examined.is_mendable() {
         return Ok(examined);
     }
-    let meter = context.meter("decode", None);
+    let meter = context.meter(Action::Decode, None);
     let deep = Deep { sidecar, base, examined: &examined, context, meter: &meter };
     let found = deep.all()?;
     meter.finish();
     match found {
-        Some(contradiction) => Err(Error::at("verify", sidecar.path(), contradiction)),
+        Some(contradiction) => Err(Error::at(Action::Verify, sidecar.path(), contradiction)),
         None => Ok(examined),
     }
 }

@@ -11,7 +11,7 @@ use crate::error::SidecarError;
 use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::stages::{self, Stage};
 use fec_core::block::{Code, Plan, ShardBuf};
@@ -81,7 +81,7 @@ impl Rebuild<'_> {
         let need = self.sidecar.catalog.groups.iter().map(|of| (of.code.k() + of.code.n()) as u64 * block);
         let (need, most) = (need.max().unwrap_or(0), self.context.settings.max_memory);
         if need > most {
-            return Err(Error::at("repair", self.sidecar.path(), ErrorKind::SetMemory { need, most }));
+            return Err(Error::at(Action::Repair, self.sidecar.path(), ErrorKind::SetMemory { need, most }));
         }
         let serves = serving(self.sidecar, self.positions);
         let (mut first, mut first_recovery) = (0, 0);
@@ -343,7 +343,7 @@ impl Rebuild<'_> {
             let first = spans().next().filter(|_| spans().all(|span| self.is_right_file(&span)));
             return first
                 .map(|span| SidecarError::Contradiction(entries[span.entry as usize].path.to_vec()))
-                .ok_or_else(|| Error::at("repair", self.base.path(), ErrorKind::Changed));
+                .ok_or_else(|| Error::at(Action::Repair, self.base.path(), ErrorKind::Changed));
         }
         let needs = needed.and_then(|position| self.positions.within(position..position + 1).next());
         Ok(SidecarError::NotACodeword(needs.map(|span| entries[span.entry as usize].path.to_vec())))

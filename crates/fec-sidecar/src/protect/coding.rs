@@ -4,7 +4,7 @@ use crate::catalog::hashing::plain_digests;
 use crate::catalog::positions::{Admit, PositionReader, Positions, Span};
 use crate::catalog::tree::fingerprint_of;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::io::lease::{is_open_for_writing, note_open_elsewhere};
 use fec_base::stages::{self, Stage};
@@ -155,8 +155,8 @@ pub(crate) fn failure(base: &Base, path: &[u8], cause: io::Error) -> Error {
     let place = base.place(path);
     match cause.kind() {
         // The file is shorter than before, or another one.
-        io::ErrorKind::UnexpectedEof => Error::at("read", place.as_path(), ErrorKind::Changed),
-        _ => Error::io("read", place.as_path(), cause),
+        io::ErrorKind::UnexpectedEof => Error::at(Action::Read, place.as_path(), ErrorKind::Changed),
+        _ => Error::io(Action::Read, place.as_path(), cause),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::examine::margin;
 use crate::protect::coding::{Coded, Coding, admit, failure};
 use crate::protect::outputs::NewSidecar;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::io::output::{Policy, check_absent, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
@@ -131,32 +131,32 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
 /// Replaces an error about a file that may not be read by one that lists all such files.
 pub(crate) fn all_denied(job: &Protect<'_>, error: Error) -> Error {
     let is_it = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-    if !matches!(&error.kind, ErrorKind::Io(e) if is_it(e)) || error.action != "read" {
+    if !matches!(&error.kind, ErrorKind::Io(e) if is_it(e)) || error.action != Action::Read {
         return error;
     }
     let Ok(found) = Found::of(job) else { return error };
     let denied = denied_files(&found.base_path, &found.tree.entries);
-    if denied.is_empty() { error } else { Error::new("read", ErrorKind::NotAllowed(denied)) }
+    if denied.is_empty() { error } else { Error::new(Action::Read, ErrorKind::NotAllowed(denied)) }
 }
 
 fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
-    check_absent(job.output, job.policy).map_err(|e| Error { action: "protect", ..e })?;
+    check_absent(job.output, job.policy).map_err(|e| Error { action: Action::Protect, ..e })?;
     let is_there = job.output.exists();
     if is_there && !Sidecar::starts(job.output)? {
         if !Sidecar::is_sealed(job.output)? {
-            return Err(Error::at("replace", job.output, SidecarError::NotASidecar));
+            return Err(Error::at(Action::Replace, job.output, SidecarError::NotASidecar));
         }
         // An unsealed sidecar would reveal names and digests that somebody wanted to hide.
         if job.sealing.is_none() {
-            return Err(Error::at("replace", job.output, SealError::StaysSealed));
+            return Err(Error::at(Action::Replace, job.output, SealError::StaysSealed));
         }
     }
-    let _lock = if is_there { Some(metadata::lock_file(job.output, "protect")?) } else { None };
-    journal::check_none(job.output, "protect")?;
+    let _lock = if is_there { Some(metadata::lock_file(job.output, Action::Protect)?) } else { None };
+    journal::check_none(job.output, Action::Protect)?;
     remove_stale(parent(job.output));
     let found = Found::of(job)?;
     if is_there && found.tree.entries.iter().all(|entry| entry.kind == EntryKind::Folder) {
-        return Err(Error::at("replace", job.output, SidecarError::NoFiles));
+        return Err(Error::at(Action::Replace, job.output, SidecarError::NoFiles));
     }
     anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
 }
@@ -173,11 +173,11 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn of(job: &Protect<'_>) -> Result<Found> {
         if job.paths.is_empty() {
-            return Err(Error::new("protect", SidecarError::Nothing));
+            return Err(Error::new(Action::Protect, SidecarError::Nothing));
         }
         let home = resolved(job.output)?;
         let base_path = match job.base {
-            Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io("read", base, e))?,
+            Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io(Action::Read, base, e))?,
             None => base_of(job.paths, job.output)?,
         };
         let selection =
@@ -188,9 +188,9 @@ impl Found {
         };
         let tree = Tree::find(&base_path, &selection, &is_own)?;
         if tree.entries.is_empty() {
-            return Err(Error::new("protect", SidecarError::Nothing));
+            return Err(Error::new(Action::Protect, SidecarError::Nothing));
         }
-        let base = Base::open(&base_path).map_err(|e| Error::io("read", base_path.as_path(), e))?;
+        let base = Base::open(&base_path).map_err(|e| Error::io(Action::Read, base_path.as_path(), e))?;
         Ok(Found { home, base_path, base, tree })
     }
 
@@ -242,7 +242,7 @@ pub(crate) fn anew(
     check: &dyn Fn(&Catalog) -> Result<()>,
     context: &Context<'_>,
 ) -> Result<Protected> {
-    let refused = |e| Error::new("protect", ErrorKind::Format(e));
+    let refused = |e| Error::new(Action::Protect, ErrorKind::Format(e));
     let mut entries = std::mem::take(&mut found.tree.entries);
     if sha256 {
         // Room for SHA-256 comes first, so that all places are known before any digest is.
@@ -259,7 +259,7 @@ pub(crate) fn anew(
     // than they are.
     let policy = readers(job, &found.base, &catalog, &found.tree.stats);
     let out = NewSidecar::new(job.output, policy, job.sealing)?;
-    let meter = context.meter("protect", Some(catalog.files_len()));
+    let meter = context.meter(Action::Protect, Some(catalog.files_len()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
         Coding::new(&found.base, &catalog, seen, &put, context, &meter).run()?
@@ -308,7 +308,7 @@ pub(crate) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<(
     let need = group.code.n() as u64 * u64::from(catalog.block);
     let most = context.settings.max_memory;
     if need > most {
-        return Err(Error::new("protect", ErrorKind::SetMemory { need, most }));
+        return Err(Error::new(Action::Protect, ErrorKind::SetMemory { need, most }));
     }
     Ok(())
 }
@@ -362,9 +362,10 @@ pub(crate) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> R
             continue;
         }
         let place = base.place(&entry.path);
-        let now = std::fs::symlink_metadata(&place).map_err(|e| Error::io("read", place.as_path(), e))?;
+        let now =
+            std::fs::symlink_metadata(&place).map_err(|e| Error::io(Action::Read, place.as_path(), e))?;
         if fingerprint_of(&now) != *seen {
-            return Err(Error::at("read", place.as_path(), ErrorKind::Changed));
+            return Err(Error::at(Action::Read, place.as_path(), ErrorKind::Changed));
         }
     }
     Ok(())
@@ -389,7 +390,7 @@ pub(crate) fn add_sha256(
 ) -> Result<()> {
     let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).filter(|nth| of(*nth)).collect();
     let total = catalog.files().filter(|(nth, _)| of(*nth)).map(|(_, file)| file.size).sum();
-    let meter = context.meter("sha256", Some(total));
+    let meter = context.meter(Action::Sha256, Some(total));
     let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
     Threads(context.settings.threads).run(files.len(), &|job| {
         if meter.is_cancelled() {

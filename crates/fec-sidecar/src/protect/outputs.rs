@@ -2,7 +2,7 @@
 
 use crate::catalog::metadata::Sidecar;
 use fec_base::context::Context;
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::{FileOut, Policy, if_any, set_mode_if_any};
 use fec_base::io::temporary::{Appended, parent};
 use fec_core::block::Code;
@@ -113,10 +113,10 @@ impl<'a> UpdatedSidecar<'a> {
         policy: Policy,
         sealing: Option<&'a Arc<Sealing>>,
     ) -> Result<UpdatedSidecar<'a>> {
-        let fail = |e| Error::io("write", path, e);
+        let fail = |e| Error::io(Action::Write, path, e);
         match (old.was_sealed(), sealing) {
             (false, None) => {
-                let file = old.open_to_write("update")?;
+                let file = old.open_to_write(Action::Update)?;
                 // New bytes may be those of a file that fewer users may read than the others.
                 let mode = file.metadata().map_err(fail)?.mode();
                 set_mode_if_any(&file, narrowed(mode, policy)).map_err(fail)?;
@@ -133,20 +133,20 @@ impl<'a> UpdatedSidecar<'a> {
                 while at < len {
                     let count = (len - at).min(PIECE as u64) as usize;
                     let read = old.file.read_exact_at(at, &mut piece[..count]);
-                    read.map_err(|_| Error::at("update", path, SealError::BeyondContainer))?;
+                    read.map_err(|_| Error::at(Action::Update, path, SealError::BeyondContainer))?;
                     spool.put(at, &piece[..count])?;
                     at += count as u64;
                 }
                 Ok(UpdatedSidecar::Sealed(spool, sealing))
             }
-            (true, None) => Err(Error::at("update", path, SealError::NobodyNamed)),
-            (false, Some(_)) => Err(Error::at("update", path, SealError::StaysPlain)),
+            (true, None) => Err(Error::at(Action::Update, path, SealError::NobodyNamed)),
+            (false, Some(_)) => Err(Error::at(Action::Update, path, SealError::StaysPlain)),
         }
     }
 
     pub(crate) fn put(&self, at: u64, bytes: &[u8], path: &Path) -> Result<()> {
         match self {
-            UpdatedSidecar::Plain(out) => out.put(at, bytes).map_err(|e| Error::io("write", path, e)),
+            UpdatedSidecar::Plain(out) => out.put(at, bytes).map_err(|e| Error::io(Action::Write, path, e)),
             UpdatedSidecar::Sealed(spool, _) => spool.put(at, bytes),
         }
     }
@@ -209,7 +209,7 @@ impl Payload for Waiting<'_> {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.spool.get(offset, out).map_err(|e| Error::io("read", Place::Temporary, e))
+        self.spool.get(offset, out).map_err(|e| Error::io(Action::Read, Place::Temporary, e))
     }
 
     fn place(&self) -> Place {
@@ -238,7 +238,7 @@ fn write(
         fecfile::within::encode_file(source, SealedKind::Sidecar, path, policy, &options, &context.silent())?;
     if let Ok(old) = old {
         let mode = Permissions::from_mode(narrowed(old.mode(), policy));
-        if_any(std::fs::set_permissions(path, mode)).map_err(|e| Error::io("write", path, e))?;
+        if_any(std::fs::set_permissions(path, mode)).map_err(|e| Error::io(Action::Write, path, e))?;
     }
     Ok(written)
 }

@@ -10,7 +10,7 @@ use std::io;
 
 /// The action for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum EntryAction {
     /// The entry stays as it is.
     Leave,
     /// The damaged bytes of the entry are written in place.
@@ -61,10 +61,11 @@ pub(crate) enum Owner {
 pub(crate) fn owners(
     base: &Base,
     sidecar: &Sidecar,
-    actions: &[Action],
+    actions: &[EntryAction],
     is_left: impl Fn(u32, &Stat) -> bool,
 ) -> HashMap<u32, Owner> {
-    let written = |action: &Action| matches!(action, Action::Mend | Action::Make { replace: true });
+    let written =
+        |action: &EntryAction| matches!(action, EntryAction::Mend | EntryAction::Make { replace: true });
     let mut owners = HashMap::new();
     for (entry, _) in (0..).zip(actions).filter(|(_, action)| written(action)) {
         if let Ok(stat) = base.stat(&sidecar.catalog.entries[entry as usize].path) {

@@ -13,9 +13,9 @@ use crate::catalog::tree::fingerprint;
 use crate::error::SidecarError;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
 use crate::examine::{Cause, Examined};
-use crate::repair::actions::Action;
+use crate::repair::actions::EntryAction;
 use fec_base::context::Context;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::base::{self, Base, file_type};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
@@ -74,7 +74,7 @@ impl Begun<'_> {
             }
         }
         if !torn.is_empty() {
-            let meter = context.silent().meter("repair", None);
+            let meter = context.silent().meter(Action::Repair, None);
             let mut compare = Compare { of: self, list: &list, claims, piece: journal.piece, open: None };
             let rebuild = Rebuild {
                 sidecar: self.sidecar,
@@ -122,7 +122,8 @@ impl Begun<'_> {
         // A file that cannot be opened cannot be mended in place either.
         let Ok(file) = self.base.read(&entry.path) else { return Ok(None) };
         let stat = rustix::fs::fstat(&file);
-        let stat = stat.map_err(|e| Error::io("read", self.base.place(&entry.path).as_path(), e.into()))?;
+        let stat =
+            stat.map_err(|e| Error::io(Action::Read, self.base.place(&entry.path).as_path(), e.into()))?;
         // The integer type differs between systems.
         #[allow(clippy::unnecessary_cast)]
         let size = stat.st_size as u64;
@@ -189,7 +190,7 @@ impl Begun<'_> {
     pub(crate) fn check(
         &self,
         journal: &mut Journal,
-        actions: &[Action],
+        actions: &[EntryAction],
         made: &HashSet<usize>,
     ) -> Result<()> {
         journal.check_place()?;
@@ -207,7 +208,7 @@ impl Begun<'_> {
     pub(crate) fn begin(
         &self,
         journal: &mut Journal,
-        actions: &[Action],
+        actions: &[EntryAction],
         made: &HashSet<usize>,
     ) -> Result<()> {
         let files: HashSet<usize> = mended(actions).collect();
@@ -224,7 +225,7 @@ impl Begun<'_> {
         for nth in actions.iter().enumerate().filter(|(nth, _)| files.contains(nth)).map(|(nth, _)| nth) {
             let path = &self.sidecar.catalog.entries[nth].path;
             let file = self.base.read(path);
-            let file = file.map_err(|e| Error::io("read", self.base.place(path).as_path(), e))?;
+            let file = file.map_err(|e| Error::io(Action::Read, self.base.place(path).as_path(), e))?;
             let pieces = self.damaged_pieces(nth, &file, piece);
             lines.add_file(nth, pieces.filter_map(|(offset, digest)| Some((offset, digest?))), piece);
         }
@@ -235,8 +236,8 @@ impl Begun<'_> {
 }
 
 /// The entries that are mended in place.
-fn mended(actions: &[Action]) -> impl Iterator<Item = usize> {
-    actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend).map(|(nth, _)| nth)
+fn mended(actions: &[EntryAction]) -> impl Iterator<Item = usize> {
+    actions.iter().enumerate().filter(|(_, action)| **action == EntryAction::Mend).map(|(nth, _)| nth)
 }
 
 /// Tells whether an error says that no file, folder or link of an entry is there.
@@ -333,7 +334,7 @@ impl Journal {
         match base.stat(path) {
             Ok(stat) => Ok(self.is_own(entry, &stat)),
             Err(e) if is_gone(&e) => Ok(false),
-            Err(e) => Err(Error::io("read", base.place(path).as_path(), e)),
+            Err(e) => Err(Error::io(Action::Read, base.place(path).as_path(), e)),
         }
     }
 
@@ -388,7 +389,7 @@ impl Journal {
                 Err(e) => {
                     let (place, list) = (base.place(path), self.path.clone());
                     let cause = SidecarError::MayBeBegun { cause: e, list };
-                    return Err(Error::at("repair", place.as_path(), cause));
+                    return Err(Error::at(Action::Repair, place.as_path(), cause));
                 }
             };
             self.unseen.insert(entry, Some(is_later));

@@ -6,8 +6,8 @@ use crate::catalog::moved::MovedSpan;
 use crate::catalog::positions::Positions;
 use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
 use crate::examine::{Examined, State};
-use crate::repair::actions::Action;
-use fec_base::error::{Error, Result};
+use crate::repair::actions::EntryAction;
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::{Base, file_type};
 use fec_core::format::sidecar::EntryKind;
 use rustix::fs::FileType;
@@ -22,9 +22,9 @@ pub(crate) fn decide(
     found: &Examined,
     reverts: bool,
     journal: &Journal,
-) -> Result<(Vec<Action>, Vec<usize>)> {
+) -> Result<(Vec<EntryAction>, Vec<usize>)> {
     let entries = &sidecar.catalog.entries;
-    let mut actions = vec![Action::Leave; entries.len()];
+    let mut actions = vec![EntryAction::Leave; entries.len()];
     let mut left = Vec::new();
     // Folders that something else has replaced and that are left so: nothing can be made in them.
     let mut left_folders: Vec<&[u8]> = Vec::new();
@@ -54,27 +54,27 @@ pub(crate) fn decide(
         let is_ours = matches!(state, State::Edited | State::Shifted)
             && journal.has_begun(nth, base, &entries[nth].path)?;
         actions[nth] = match (state, &entries[nth].kind) {
-            (State::Intact, _) => Action::Leave,
-            (State::Missing, _) => Action::Make { replace: false },
+            (State::Intact, _) => EntryAction::Leave,
+            (State::Missing, _) => EntryAction::Make { replace: false },
             (State::Moved, _) if !reverts => {
                 left.push(nth);
-                Action::Leave
+                EntryAction::Leave
             }
-            (State::Moved, _) => Action::Make { replace: false },
+            (State::Moved, _) => EntryAction::Make { replace: false },
             (State::Edited | State::Shifted, _) if !(is_ours || reverts && found.is_mendable()) => {
                 left.push(nth);
                 if entries[nth].kind == EntryKind::Folder {
                     left_folders.push(&entries[nth].path);
                 }
-                Action::Leave
+                EntryAction::Leave
             }
             (State::Edited, EntryKind::File(_)) if !is_ours && has_other_names(base, &entries[nth].path) => {
                 // A file stays as it is under its other names, which may be anybody's.
-                Action::Make { replace: true }
+                EntryAction::Make { replace: true }
             }
-            (State::Shifted, _) => Action::Make { replace: true },
-            (_, EntryKind::File(_)) if may_mend_in_place(base, &entries[nth].path) => Action::Mend,
-            _ => Action::Make { replace: true },
+            (State::Shifted, _) => EntryAction::Make { replace: true },
+            (_, EntryKind::File(_)) if may_mend_in_place(base, &entries[nth].path) => EntryAction::Mend,
+            _ => EntryAction::Make { replace: true },
         };
     }
     // Bytes that stand elsewhere are copied, and never from a file that is being written to.
@@ -86,20 +86,22 @@ pub(crate) fn decide(
     for (nth, entry) in (0..).zip(entries) {
         let is_source = || sources.contains(&*entry.path);
         let action = &mut actions[nth as usize];
-        if *action == Action::Mend && (from_elsewhere.contains(&nth) || is_source()) {
-            *action = Action::Make { replace: true };
+        if *action == EntryAction::Mend && (from_elsewhere.contains(&nth) || is_source()) {
+            *action = EntryAction::Make { replace: true };
         }
     }
     // Files that an interrupted repair has mended, but not yet given their time.
     for (nth, entry) in entries.iter().enumerate() {
-        let is_intact = actions[nth] == Action::Leave && left.binary_search(&nth).is_err();
+        let is_intact = actions[nth] == EntryAction::Leave && left.binary_search(&nth).is_err();
         if !is_intact {
             continue;
         }
         match &entry.kind {
-            EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => actions[nth] = Action::Mend,
+            EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => {
+                actions[nth] = EntryAction::Mend
+            }
             EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth, sidecar, base) => {
-                actions[nth] = Action::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
+                actions[nth] = EntryAction::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
             }
             _ => {}
         }
@@ -107,21 +109,21 @@ pub(crate) fn decide(
     // Further names of a file that is made anew become names of the new file.
     for (nth, entry) in entries.iter().enumerate() {
         if let EntryKind::HardLink(of) = entry.kind
-            && matches!(actions[of as usize], Action::Make { .. })
-            && actions[nth] == Action::Leave
+            && matches!(actions[of as usize], EntryAction::Make { .. })
+            && actions[nth] == EntryAction::Leave
             && left.binary_search(&nth).is_err()
         {
-            actions[nth] = Action::Make { replace: true };
+            actions[nth] = EntryAction::Make { replace: true };
         }
     }
     Ok((actions, left))
 }
 
 /// Folders and symbolic links that are made, and get their times and permissions in further steps.
-pub(crate) fn made_in_steps(sidecar: &Sidecar, actions: &[Action]) -> HashSet<usize> {
+pub(crate) fn made_in_steps(sidecar: &Sidecar, actions: &[EntryAction]) -> HashSet<usize> {
     let entries = sidecar.catalog.entries.iter().zip(actions).enumerate();
     let made = entries.filter(|(_, (entry, action))| {
-        **action != Action::Leave && matches!(entry.kind, EntryKind::Folder | EntryKind::Symlink(_))
+        **action != EntryAction::Leave && matches!(entry.kind, EntryKind::Folder | EntryKind::Symlink(_))
     });
     made.map(|(nth, _)| nth).collect()
 }
@@ -150,7 +152,7 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
     match state_by_stat(sidecar, base, nth).0 {
         State::Unreadable => {
             let cause = base.stat(path).err().unwrap_or_else(|| io::Error::from_raw_os_error(libc::EIO));
-            Err(Error::io("read", base.place(path).as_path(), cause))
+            Err(Error::io(Action::Read, base.place(path).as_path(), cause))
         }
         // A file with its recorded look had wrong or unreadable bytes.
         State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {

@@ -16,14 +16,14 @@ use crate::examine::by_stat::looks_as_it_did;
 use crate::examine::deep::Deep;
 use crate::examine::rebuild::{Rebuild, Wants};
 use crate::examine::{Examined, Scope, State, examine, margin};
-use crate::repair::actions::{Action, owners};
+use crate::repair::actions::{EntryAction, owners};
 use crate::repair::begun::Begun;
 use crate::repair::decisions::{decide, made_in_steps};
 pub use crate::repair::left_out::{LeftOut, Part};
 use crate::repair::own_shards::OwnShards;
 use crate::repair::targets::{Targets, Writing, remove_old_rooms};
 use fec_base::context::Context;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::{Base, file_type};
 use fec_base::io::list;
 use fec_base::io::output::{Policy, check_absent, write_own};
@@ -94,10 +94,10 @@ pub struct Mended {
 /// [`SidecarError::Contradiction`], after which everything else that can be mended was;
 /// [`SidecarError::OutputNotEmpty`]; those of the system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
-    let _lock = if how.dry_run { None } else { Some(sidecar.lock("repair")?) };
+    let _lock = if how.dry_run { None } else { Some(sidecar.lock(Action::Repair)?) };
     let mut journal = Journal::of(sidecar)?;
     if !how.dry_run && how.out.is_none() {
-        journal.check(sidecar, "repair")?;
+        journal.check(sidecar, Action::Repair)?;
     }
     let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
     if !how.dry_run {
@@ -107,7 +107,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     }
     if let Some(undo) = how.undo {
         let policy = Policy::new().with_sync(false);
-        check_absent(undo, policy).map_err(|e| Error { action: "keep", ..e })?;
+        check_absent(undo, policy).map_err(|e| Error { action: Action::Keep, ..e })?;
     }
     let mut found = examine(sidecar, base, Scope::All, context)?;
     let denied: Vec<usize> = found.denied().collect();
@@ -121,7 +121,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     found.margin = margin(&sidecar.catalog, &positions, &found.erased, Some(&found.recovery_erased));
     if !found.is_mendable() && !how.partial {
         let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
-        return Err(Error::at("repair", sidecar.path(), lost));
+        return Err(Error::at(Action::Repair, sidecar.path(), lost));
     }
     let begun = Begun { sidecar, base, positions: &positions, found: &found };
     if how.out.is_none() {
@@ -142,9 +142,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         Some(error) => return Err(error),
         None => None,
     };
-    denied.iter().for_each(|entry| actions[*entry] = Action::Leave);
+    denied.iter().for_each(|entry| actions[*entry] = EntryAction::Leave);
     let made = made_in_steps(sidecar, &actions);
-    let is_journaled = how.out.is_none() && (actions.contains(&Action::Mend) || !made.is_empty());
+    let is_journaled = how.out.is_none() && (actions.contains(&EntryAction::Mend) || !made.is_empty());
     if is_journaled {
         begun.check(&mut journal, &actions, &made)?;
     }
@@ -159,7 +159,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let sidecar_left = match sidecar.replaced_by {
         _ if !is_damaged => None,
         Some(_) if !how.revert => {
-            has_damage.then(|| Error::at("repair", sidecar.path(), SidecarError::Older))
+            has_damage.then(|| Error::at(Action::Repair, sidecar.path(), SidecarError::Older))
         }
         _ => sidecar.check_end(how.revert).err(),
     };
@@ -170,7 +170,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let (mends_sidecar, sidecar_left) = match &sidecar.sealed {
         None => (mends_sidecar, sidecar_left),
         Some(_) => {
-            let lost = || Error::at("repair", sidecar.path(), SealError::BeyondContainer);
+            let lost = || Error::at(Action::Repair, sidecar.path(), SealError::BeyondContainer);
             (false, (is_damaged && has_damage).then(lost))
         }
     };
@@ -187,7 +187,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         contradiction: None,
         written: 0,
     };
-    let has_work = actions.iter().any(|action| *action != Action::Leave);
+    let has_work = actions.iter().any(|action| *action != EntryAction::Leave);
     if how.dry_run {
         return Ok(mended);
     }
@@ -221,7 +221,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
                 (State::Rotten, _) => !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat),
                 // An interrupted repair has half mended it, and nobody has written to it since that was proved.
                 (State::Edited | State::Shifted, _) if !how.revert => !journal.is_own(nth, stat),
-                (State::Intact, Action::Mend) => !journal.is_own(nth, stat),
+                (State::Intact, EntryAction::Mend) => !journal.is_own(nth, stat),
                 _ => false,
             }
         }),
@@ -238,8 +238,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     }
     let journal = journal;
     // Files whose bytes are all right need no computed bytes, wherever they are written to.
-    let wants =
-        |(nth, action): (usize, &Action)| *action != Action::Leave && !mended.found.has_all_bytes(nth);
+    let wants = |(nth, action): (usize, &EntryAction)| {
+        *action != EntryAction::Leave && !mended.found.has_all_bytes(nth)
+    };
     let wants: Vec<bool> = actions.iter().enumerate().map(wants).collect();
     let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), wants, owners };
     let mut targets = Targets::new(sidecar, &positions, target, actions, writing, &mut put);
@@ -247,12 +248,12 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let wants = targets.wants();
     let mut reader = PositionReader::new(base, &sidecar.catalog, &positions, &Any).with(&mended.found.moved);
     for (nth, _) in sidecar.catalog.files() {
-        if let Action::Make { .. } = targets.actions[nth] {
+        if let EntryAction::Make { .. } = targets.actions[nth] {
             let found = &mended.found;
             targets.fill(nth as u32, &mut reader, (!found.has_all_bytes(nth)).then_some(&found.erased))?;
         }
     }
-    let meter = context.meter("repair", None);
+    let meter = context.meter(Action::Repair, None);
     let rebuild =
         Rebuild { sidecar, base, positions: &positions, examined: &mended.found, context, meter: &meter };
     let is_wanted =
@@ -303,7 +304,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         journal.end();
     }
     if let Some(contradiction) = contradiction {
-        let contradiction = Error::at("repair", sidecar.path(), contradiction);
+        let contradiction = Error::at(Action::Repair, sidecar.path(), contradiction);
         if !how.partial {
             return Err(contradiction);
         }
@@ -320,7 +321,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let path = &sidecar.catalog.entries[mended.failed[0]].path;
     let is_folder = target.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::Directory);
     let kind = if is_folder { ErrorKind::IsFolder } else { ErrorKind::Changed };
-    Err(Error::at("repair", target.place(path).as_path(), kind))
+    Err(Error::at(Action::Repair, target.place(path).as_path(), kind))
 }
 
 /// Tells whether the sidecar is why these files could not be mended. They are examined anew, since the repair has
@@ -342,21 +343,21 @@ fn contradiction_of(
     if examined.entries.iter().any(|report| report.state == State::Unreadable) {
         return Ok(None);
     }
-    let meter = context.meter("verify", None);
+    let meter = context.meter(Action::Verify, None);
     Deep { sidecar, base, examined: &examined, context, meter: &meter }.files(failed)
 }
 
 /// The error for entries that the caller may not read or write to.
 fn not_allowed(sidecar: &Sidecar, base: &Base, entries: &[usize]) -> Error {
     let places = entries.iter().map(|nth| base.place(&sidecar.catalog.entries[*nth].path)).collect();
-    Error::at("repair", sidecar.path(), ErrorKind::NotAllowed(places))
+    Error::at(Action::Repair, sidecar.path(), ErrorKind::NotAllowed(places))
 }
 
 /// Files to be mended in place that cannot be opened for writing, and the cause. Missing permission comes first.
-fn closed(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> (Vec<usize>, Option<Error>) {
+fn closed(sidecar: &Sidecar, base: &Base, actions: &[EntryAction]) -> (Vec<usize>, Option<Error>) {
     let mut closed = Vec::new();
     let mut cause: Option<Error> = None;
-    for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == Action::Mend) {
+    for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == EntryAction::Mend) {
         let path = &sidecar.catalog.entries[nth].path;
         let error = match base.may_write(path) {
             Ok(true) => continue,
@@ -364,7 +365,7 @@ fn closed(sidecar: &Sidecar, base: &Base, actions: &[Action]) -> (Vec<usize>, Op
             Err(e) => e,
         };
         closed.push(nth);
-        let error = Error::io("write", base.place(path).as_path(), error);
+        let error = Error::io(Action::Write, base.place(path).as_path(), error);
         if cause.is_none() || is_denied(&error) && !cause.as_ref().is_some_and(is_denied) {
             cause = Some(error);
         }
@@ -397,14 +398,15 @@ impl<'a> Copy<'a> {
         let text = format!("fec repair of {}\n", hex(&sidecar.root()));
         let is_begun = holds(&mark, &text);
         if !is_begun && list(out).is_ok_and(|inside| !inside.is_empty()) {
-            return Err(Error::at("write", out, SidecarError::OutputNotEmpty));
+            return Err(Error::at(Action::Write, out, SidecarError::OutputNotEmpty));
         }
         Ok(Copy { out, mark, text, is_begun })
     }
 
     /// Everything is made. Existing files in the folder are those of an interrupted repair, or the mark.
-    fn actions(&self, sidecar: &Sidecar) -> Vec<Action> {
-        let make = |path: &[u8]| Action::Make { replace: self.is_begun || path == Copy::MARK.as_bytes() };
+    fn actions(&self, sidecar: &Sidecar) -> Vec<EntryAction> {
+        let make =
+            |path: &[u8]| EntryAction::Make { replace: self.is_begun || path == Copy::MARK.as_bytes() };
         sidecar.catalog.entries.iter().map(|entry| make(&entry.path)).collect()
     }
 
@@ -414,10 +416,10 @@ impl<'a> Copy<'a> {
         let made_of = |meta: std::fs::Metadata| anybody.made_of(meta.mode());
         let policy = std::fs::metadata(sidecar.path()).map_or(anybody, made_of);
         let made = DirBuilder::new().recursive(true).mode(policy.of_folder()).create(self.out);
-        made.map_err(|e| Error::io("create", self.out, e))?;
+        made.map_err(|e| Error::io(Action::Create, self.out, e))?;
         write_own(&self.mark, &self.text, false)?;
         remove_stale(self.out);
-        let base = Base::open(self.out).map_err(|e| Error::io("write", self.out, e))?;
+        let base = Base::open(self.out).map_err(|e| Error::io(Action::Write, self.out, e))?;
         remove_old_rooms(&base);
         Ok(base)
     }

@@ -6,7 +6,7 @@ use crate::catalog::positions::Positions;
 use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
 use fec_base::context::Context;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{FileOut, Policy, set_mode_if_any};
 use std::collections::HashSet;
 use std::fs::File;
@@ -65,7 +65,7 @@ impl OwnShards {
             }
             return Ok(OwnShards::Anew(out, owed));
         }
-        Ok(OwnShards::InPlace(sidecar.open_to_write("repair")?, sidecar.path().to_path_buf()))
+        Ok(OwnShards::InPlace(sidecar.open_to_write(Action::Repair)?, sidecar.path().to_path_buf()))
     }
 
     /// Takes a computed recovery shard.
@@ -86,7 +86,7 @@ impl OwnShards {
         match self {
             OwnShards::Left => Ok(()),
             OwnShards::InPlace(file, path) => {
-                file.write_all_at(bytes, at).map_err(|e| Error::io("write", path.as_path(), e))
+                file.write_all_at(bytes, at).map_err(|e| Error::io(Action::Write, path.as_path(), e))
             }
             OwnShards::Anew(out, _) => out.put(at, bytes),
         }
@@ -98,7 +98,11 @@ impl OwnShards {
             OwnShards::Left => return Ok(()),
             // The old sidecar stays, since it has the shards that could not be read just now.
             OwnShards::Anew(_, owed) if !owed.is_empty() => {
-                return Err(Error::io("read", sidecar.path(), std::io::Error::from_raw_os_error(libc::EIO)));
+                return Err(Error::io(
+                    Action::Read,
+                    sidecar.path(),
+                    std::io::Error::from_raw_os_error(libc::EIO),
+                ));
             }
             _ => {}
         }
@@ -124,7 +128,7 @@ impl OwnShards {
         match self {
             OwnShards::Left => Ok(()),
             OwnShards::InPlace(file, path) if context.settings.sync => {
-                file.sync_all().map_err(|e| Error::io("sync", path.as_path(), e))
+                file.sync_all().map_err(|e| Error::io(Action::Sync, path.as_path(), e))
             }
             OwnShards::InPlace(..) => Ok(()),
             OwnShards::Anew(out, _) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),

@@ -13,9 +13,9 @@ use crate::catalog::positions::{PositionReader, Positions, Span};
 use crate::examine::findings::Cause;
 use crate::examine::rebuild::Sink;
 use crate::examine::written::Written;
-use crate::repair::actions::{Action, Look, Owner};
+use crate::repair::actions::{EntryAction, Look, Owner};
 use crate::repair::left_out::{Dressed, LeftOut, Part, is_of_name, unset};
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::{self, Base, file_type};
 use fec_base::io::output::{if_any, set_mode};
 use fec_base::io::temporary::Temporary;
@@ -62,7 +62,7 @@ pub(crate) struct Targets<'a> {
     positions: &'a Positions,
     /// The folder that they are written below.
     base: &'a Base,
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<EntryAction>,
     open: HashMap<u32, File>,
     most_open: usize,
     /// Files that were written to.
@@ -92,7 +92,7 @@ impl<'a> Targets<'a> {
         sidecar: &'a Sidecar,
         positions: &'a Positions,
         base: &'a Base,
-        actions: Vec<Action>,
+        actions: Vec<EntryAction>,
         how: Writing,
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
@@ -125,14 +125,14 @@ impl<'a> Targets<'a> {
         /// All file systems hold files of this many bytes.
         const SHORT: u64 = i32::MAX as u64;
         for (nth, of) in self.sidecar.catalog.files() {
-            if !matches!(self.actions[nth], Action::Make { .. }) || of.size <= SHORT {
+            if !matches!(self.actions[nth], EntryAction::Make { .. }) || of.size <= SHORT {
                 continue;
             }
             let made = self.file(nth as u32).map(|_| ());
             if let Err(error) = made {
                 let Some(cause) = is_of_name(&error) else { return Err(error) };
                 self.leave_out(nth, cause);
-                self.actions[nth] = Action::Leave;
+                self.actions[nth] = EntryAction::Leave;
                 self.how.wants[nth] = false;
                 // The room is removed together with its files.
                 self.open.remove(&(nth as u32));
@@ -154,7 +154,7 @@ impl<'a> Targets<'a> {
     /// The cause, if an error says that the target cannot hold an entry, or a folder around it.
     fn cannot_hold(&self, entry: usize, error: &Error) -> Option<Cause> {
         let entries = &self.sidecar.catalog.entries;
-        if !matches!(self.actions[entry], Action::Make { .. }) {
+        if !matches!(self.actions[entry], EntryAction::Make { .. }) {
             return None;
         }
         let (path, kind) = (&entries[entry].path, &entries[entry].kind);
@@ -193,13 +193,13 @@ impl<'a> Targets<'a> {
 
     fn fail(&self, entry: u32) -> impl Fn(io::Error) -> Error + use<> {
         let place = self.base.place(self.entry(entry).0);
-        move |e| Error::io("write", place.as_path(), e)
+        move |e| Error::io(Action::Write, place.as_path(), e)
     }
 
     /// The folder for new files. It lies in the base, so that they can be renamed from there.
     fn room(&mut self) -> Result<&Base> {
         if self.room.is_none() {
-            let fail = |e| Error::io("create", self.base.path(), e);
+            let fail = |e| Error::io(Action::Create, self.base.path(), e);
             let make = |path: &Path| {
                 let name = path.file_name().unwrap_or_default().as_bytes();
                 self.base.holder(name)?.create_folder(0o700)
@@ -223,7 +223,7 @@ impl<'a> Targets<'a> {
             let size = of.map_or(0, |of| of.size);
             let fail = self.fail(entry);
             let file = match self.actions[entry as usize] {
-                Action::Make { .. } => {
+                EntryAction::Make { .. } => {
                     let name = entry.to_string();
                     let room = self.room()?;
                     match room.write(name.as_bytes()) {
@@ -246,7 +246,7 @@ impl<'a> Targets<'a> {
 
     fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
         let fail = self.fail(span.entry);
-        if self.actions[span.entry as usize] == Action::Mend {
+        if self.actions[span.entry as usize] == EntryAction::Mend {
             let Some(before) = self.begin(span.entry)? else { return Ok(()) };
             let stat = self.sidecar.stats.entries[span.entry as usize];
             let file = self.file(span.entry)?;
@@ -316,7 +316,8 @@ impl<'a> Targets<'a> {
 
     /// Keeps the values of the written bytes of a new file.
     fn note(&mut self, span: &Span, bytes: &[u8]) {
-        let (Action::Make { .. }, Some(of)) = (self.actions[span.entry as usize], self.entry(span.entry).1)
+        let (EntryAction::Make { .. }, Some(of)) =
+            (self.actions[span.entry as usize], self.entry(span.entry).1)
         else {
             return;
         };
@@ -400,20 +401,20 @@ impl<'a> Targets<'a> {
         let mut failed = Vec::new();
         // Empty files were not created yet.
         for entry in 0..self.actions.len() as u32 {
-            if let (Action::Make { .. }, Some(_)) = (self.actions[entry as usize], self.entry(entry).1) {
+            if let (EntryAction::Make { .. }, Some(_)) = (self.actions[entry as usize], self.entry(entry).1) {
                 self.file(entry)?;
             }
         }
         self.open.clear();
         // New files are synced together: many files would each wait for the disk.
         if let (true, Some((_, room))) = (self.how.sync, &self.room) {
-            room::sync_new(room).map_err(|e| Error::io("sync", room.path(), e))?;
+            room::sync_new(room).map_err(|e| Error::io(Action::Sync, room.path(), e))?;
         }
         for entry in 0..self.actions.len() {
             let done = match self.actions[entry] {
-                Action::Leave => Ok(true),
-                Action::Mend => self.mended(entry),
-                Action::Make { replace } => self.made(entry, replace),
+                EntryAction::Leave => Ok(true),
+                EntryAction::Mend => self.mended(entry),
+                EntryAction::Make { replace } => self.made(entry, replace),
             };
             if let Some(cause) = done.as_ref().err().and_then(|e| self.cannot_hold(entry, e)) {
                 self.leave_out(entry, cause);
@@ -434,7 +435,9 @@ impl<'a> Targets<'a> {
         for entry in (0..self.actions.len()).rev() {
             let of = &self.sidecar.catalog.entries[entry];
             let is_made = failed.binary_search(&entry).is_err() && !self.out.contains(&entry);
-            if let (Action::Make { .. }, EntryKind::Folder, true) = (self.actions[entry], &of.kind, is_made) {
+            if let (EntryAction::Make { .. }, EntryKind::Folder, true) =
+                (self.actions[entry], &of.kind, is_made)
+            {
                 let stat = self.sidecar.stats.entries[entry];
                 let holder = self.base.holder(&of.path);
                 let dressed = holder.and_then(|holder| {
@@ -489,7 +492,7 @@ impl<'a> Targets<'a> {
             // The other entries do not wait for this one.
             Err(e) => {
                 let place = self.base.place(self.entry(entry as u32).0);
-                self.cause.get_or_insert_with(|| Error::io("read", place.as_path(), e));
+                self.cause.get_or_insert_with(|| Error::io(Action::Read, place.as_path(), e));
                 Ok(false)
             }
         }
@@ -499,7 +502,7 @@ impl<'a> Targets<'a> {
     /// nobody else has written to it.
     pub(crate) fn are_half_mended(&self, failed: &[usize], was_begun: impl Fn(&usize) -> bool) -> bool {
         let is_ours = |entry: u32| matches!(self.how.owners.get(&entry), Some(Owner::Repair(_)));
-        let mut mends = failed.iter().filter(|entry| self.actions[**entry] == Action::Mend);
+        let mut mends = failed.iter().filter(|entry| self.actions[**entry] == EntryAction::Mend);
         mends.any(|entry| is_ours(*entry as u32) && (self.begun.get(*entry as u64) || was_begun(entry)))
     }
 

@@ -1,9 +1,9 @@
 //! Keeps the files that a repair is about to write over: a tar archive of them as they are, which any tar restores.
 
 use crate::Sidecar;
-use crate::repair::actions::Action;
+use crate::repair::actions::EntryAction;
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::base::{Base, file_type};
 use fec_base::io::output::{FileOut, Policy, check_room};
@@ -24,12 +24,12 @@ pub(crate) fn keep(
     path: &Path,
     sidecar: &Sidecar,
     base: &Base,
-    actions: &[Action],
+    actions: &[EntryAction],
     context: &Context<'_>,
 ) -> Result<()> {
     let mut kept = Vec::new();
     for (entry, action) in sidecar.catalog.entries.iter().zip(actions) {
-        if *action != Action::Leave
+        if *action != EntryAction::Leave
             && let Ok(stat) = base.stat(&entry.path)
         {
             kept.push((&*entry.path, stat));
@@ -47,7 +47,7 @@ pub(crate) fn keep(
     let out = FileOut::create(path, policy.made_of_tree(base, modes, path))?;
     let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
     check_room(path, total)?;
-    let meter = context.meter("keep", Some(total));
+    let meter = context.meter(Action::Keep, Some(total));
     let mut archive = Builder::new(BufWriter::with_capacity(256 << 10, out.file()));
     for (path, stat) in &kept {
         meter.check()?;
@@ -57,7 +57,7 @@ pub(crate) fn keep(
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 out.failure(e)
             }
-            _ => Error::io("keep", place.as_path(), e),
+            _ => Error::io(Action::Keep, place.as_path(), e),
         };
         let added = match file_type(stat) {
             FileType::RegularFile => {

@@ -9,7 +9,7 @@ use crate::examine::looker::{CHUNK, Job};
 use crate::examine::recovery::{Recovery, RecoveryFound, RecoveryJob};
 use crate::examine::{EntryReport, Examined, Scope, State as EntryState};
 use fec_base::context::Context;
-use fec_base::error::Result;
+use fec_base::error::{Action, Result};
 use fec_base::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::random::SplitMix64;
@@ -99,7 +99,7 @@ pub fn scrub(
             Some(of_files + if is_due(&state.sidecar, how, now) { of_sidecar } else { 0 })
         }
     };
-    let meter = context.meter("verify", total);
+    let meter = context.meter(Action::Verify, total);
     let files = Files { sidecar, base, positions: &positions, meter: &meter, scope: Scope::Part };
     let recovery = Recovery::new(sidecar, &positions, &meter);
     let survey = files.survey();

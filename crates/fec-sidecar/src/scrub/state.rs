@@ -14,7 +14,7 @@
 
 use crate::Sidecar;
 use crate::error::SidecarError;
-use fec_base::error::{Error, Result};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{FileOut, Policy, check_own, set_mode_if_any};
 use fec_base::names::hex;
 use fec_core::digest::Digest;
@@ -93,9 +93,9 @@ impl State {
     /// when it is not one's own, [`SidecarError::OtherState`] when it names files and none of these; those of the file.
     pub(crate) fn load(path: &Path, sidecar: &Sidecar, now: u64) -> Result<State> {
         let mut state = State::new(sidecar);
-        let fail = |e| Error::io("read", path, e);
+        let fail = |e| Error::io(Action::Read, path, e);
         // The state of somebody else could claim that everything was examined.
-        let file = match check_own(path, "use the state")? {
+        let file = match check_own(path, Action::UseState)? {
             None => return Ok(state),
             Some((file, _)) => file,
         };
@@ -108,12 +108,12 @@ impl State {
             let read = io::Read::take(&mut lines, LINE).read_until(b'\n', &mut line).map_err(fail)?;
             if is_head {
                 if line.strip_suffix(b"\n") != Some(HEAD) {
-                    return Err(Error::at("read", path, SidecarError::NotAState));
+                    return Err(Error::at(Action::Read, path, SidecarError::NotAState));
                 }
                 is_head = false;
             } else if read == 0 {
                 return match (lines_of_files, known) {
-                    (1.., 0) => Err(Error::at("read", path, SidecarError::OtherState)),
+                    (1.., 0) => Err(Error::at(Action::Read, path, SidecarError::OtherState)),
                     _ => Ok(state),
                 };
             } else if let Some((of, digest, path)) = parse(&line) {
@@ -146,7 +146,7 @@ impl State {
     /// Writes the state, and replaces the old one after everything is written.
     pub(crate) fn save(&self, path: &Path, sidecar: &Sidecar, sync: bool) -> Result<()> {
         let policy = Policy::new().with_force(true).with_sync(sync).made_of_paths([sidecar.path()]);
-        check_own(path, "use the state")?;
+        check_own(path, Action::UseState)?;
         let out = FileOut::create(path, policy)?;
         // The old file may have been readable to more people.
         let now = out.file().metadata().map_err(|e| out.failure(e))?.permissions().mode();

@@ -7,7 +7,7 @@ use crate::catalog::proof::Proof;
 use crate::catalog::tree::Tree;
 use crate::protect::coding::{admit, failure};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::Result;
+use fec_base::error::{Action, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_base::threads::Threads;
@@ -224,7 +224,7 @@ impl Compare<'_> {
             return Ok(());
         }
         let total = jobs.iter().map(|(nth, _)| self.size(*nth)).sum();
-        let meter = self.context.meter("compare", Some(total));
+        let meter = self.context.meter(Action::Compare, Some(total));
         let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, &meter))?;
         meter.finish();
         let mut read = Vec::new();
@@ -393,7 +393,7 @@ impl Compare<'_> {
             let result = job(&jobs[nth]);
             lock(&done).push((nth, result));
         });
-        self.context.check("update")?;
+        self.context.check(Action::Update)?;
         let mut done = into_value(done);
         done.sort_unstable_by_key(|(nth, _)| *nth);
         Ok(done.into_iter().map(|(_, result)| result).collect())

@@ -28,7 +28,7 @@ use crate::protect::{
 use crate::{Proof, Sidecar};
 use compare::{Compare, Fate, file};
 use fec_base::context::Context;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::output::{check_absent, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::digest::{Digest, HashKind, PlainHasher};
@@ -106,15 +106,16 @@ fn update_readable(
     context: &Context<'_>,
 ) -> Result<Updated> {
     if !job.output.exists() {
-        return Err(Error::at("update", job.output, SidecarError::NothingToUpdate));
+        return Err(Error::at(Action::Update, job.output, SidecarError::NothingToUpdate));
     }
-    check_absent(job.output, job.policy.with_force(true)).map_err(|e| Error { action: "update", ..e })?;
-    let _lock = metadata::lock_file(job.output, "update")?;
+    check_absent(job.output, job.policy.with_force(true))
+        .map_err(|e| Error { action: Action::Update, ..e })?;
+    let _lock = metadata::lock_file(job.output, Action::Update)?;
     remove_stale(parent(job.output));
     let old = match job.keys {
         Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
         None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
-            return Err(Error::at("update", job.output, SealError::NoKey));
+            return Err(Error::at(Action::Update, job.output, SealError::NoKey));
         }
         None => match trust {
             None => Sidecar::open(job.output, wanted, &context.settings)?,
@@ -123,28 +124,28 @@ fn update_readable(
     };
     // Refused before any work.
     match (old.was_sealed(), job.sealing) {
-        (true, None) => return Err(Error::at("update", job.output, SealError::NobodyNamed)),
-        (false, Some(_)) => return Err(Error::at("update", job.output, SealError::StaysPlain)),
+        (true, None) => return Err(Error::at(Action::Update, job.output, SealError::NobodyNamed)),
+        (false, Some(_)) => return Err(Error::at(Action::Update, job.output, SealError::StaysPlain)),
         _ => {}
     }
     if let Some(newest) = old.replaced_by {
-        return Err(Error::at("update", job.output, SidecarError::OtherRoot(vec![newest])));
+        return Err(Error::at(Action::Update, job.output, SidecarError::OtherRoot(vec![newest])));
     }
     old.check_end(job.policy.force)?;
-    let displaced = Error::at("update", job.output, SidecarError::Displaced);
+    let displaced = Error::at(Action::Update, job.output, SidecarError::Displaced);
     let end = match old.expected_len() {
         Some(end) if end <= old.len && old.shifts.is_empty() => end,
         _ => return Err(displaced),
     };
     // A half-mended file has another time, and is no edit.
-    journal::check_none(job.output, "update")?;
+    journal::check_none(job.output, Action::Update)?;
     let found = Found::of(job)?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
     if old.proof() != Proof::Nothing {
         let rotten = compare.find_rotten(&fates)?;
         if !rotten.is_empty() {
-            return Err(Error::at("update", job.output, SidecarError::Rotten(rotten)));
+            return Err(Error::at(Action::Update, job.output, SidecarError::Rotten(rotten)));
         }
     }
     let counts = Counts::of(&compare, &fates, &taken);
@@ -152,7 +153,7 @@ fn update_readable(
         if let Some((now, was)) = compare.find_suspect(&fates) {
             let now = found.tree.entries[now].path.to_vec();
             let was = old.catalog.entries[was as usize].path.to_vec();
-            return Err(Error::at("update", job.output, SidecarError::RottenOrNew { now, was }));
+            return Err(Error::at(Action::Update, job.output, SidecarError::RottenOrNew { now, was }));
         }
         counts.check(&old, job)?;
     }
@@ -226,7 +227,7 @@ impl Counts {
     fn check(&self, old: &Sidecar, job: &Protect<'_>) -> Result<()> {
         let of = old.catalog.files().count() as u64;
         let (gone, gone_len, of_len) = (self.gone.len() as u64, self.gone_len, old.catalog.files_len());
-        let fail = |cause| Err(Error::at("update", job.output, cause));
+        let fail = |cause| Err(Error::at(Action::Update, job.output, cause));
         if let Some(path) = &self.emptied {
             return fail(SidecarError::Emptied(path.clone()));
         }
@@ -297,7 +298,7 @@ impl Update<'_> {
         }
         let redundancy = self.redundancy();
         let lives = catalog.files_len().div_ceil(block).max(positions);
-        let refused = |e| Error::new("update", ErrorKind::Format(e));
+        let refused = |e| Error::new(Action::Update, ErrorKind::Format(e));
         let area = catalog.areas.len() as u32;
         let mut blocks = 0;
         if positions > 0 {
@@ -320,7 +321,7 @@ impl Update<'_> {
         check_room(self.job.output, area_len.saturating_sub(old.len - self.end))?;
         check_memory(&catalog, self.context)?;
 
-        let fail = |e| Error::io("write", self.job.output, e);
+        let fail = |e| Error::io(Action::Write, self.job.output, e);
         let policy = readers(self.job, &self.found.base, &catalog, &self.found.tree.stats);
         let out = UpdatedSidecar::new(old, self.end, self.job.output, policy, self.job.sealing)?;
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes, self.job.output);
@@ -330,7 +331,7 @@ impl Update<'_> {
         if positions > 0 {
             let first = old.catalog.positions();
             coded_len = Positions::of(&catalog).within(first..catalog.positions()).map(|span| span.len).sum();
-            let meter = self.context.meter("update", Some(coded_len));
+            let meter = self.context.meter(Action::Update, Some(coded_len));
             let base = &self.found.base;
             let coded = Coding::new(base, &catalog, seen, &put, self.context, &meter).run()?;
             meter.finish();
@@ -355,7 +356,7 @@ impl Update<'_> {
         check_unchanged(&self.found.base, &catalog, seen)?;
         let generation = old.generation().checked_add(1);
         let generation =
-            generation.ok_or_else(|| Error::at("update", self.job.output, SidecarError::Displaced))?;
+            generation.ok_or_else(|| Error::at(Action::Update, self.job.output, SidecarError::Displaced))?;
         let before = (old.of.root, generation);
         let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
         // A catalog that no reader accepts is never written.
@@ -395,7 +396,7 @@ impl Update<'_> {
             }
         }
         if !rotten.is_empty() {
-            return Err(Error::at("update", self.job.output, SidecarError::Rotten(rotten)));
+            return Err(Error::at(Action::Update, self.job.output, SidecarError::Rotten(rotten)));
         }
         Ok(displaced)
     }
@@ -428,7 +429,7 @@ impl Update<'_> {
             let found = check.finish();
             if expected.tail != coded.tails[*nth] || expected.check.is_some_and(|sum| sum != found) {
                 let place = self.found.base.place(&entry.path);
-                return Err(Error::at("read", place.as_path(), ErrorKind::Changed));
+                return Err(Error::at(Action::Read, place.as_path(), ErrorKind::Changed));
             }
             if is_rotten {
                 rotten.push(entry.path.to_vec());
@@ -436,7 +437,7 @@ impl Update<'_> {
         }
         match rotten.is_empty() {
             true => Ok(()),
-            false => Err(Error::at("update", self.job.output, SidecarError::Rotten(rotten))),
+            false => Err(Error::at(Action::Update, self.job.output, SidecarError::Rotten(rotten))),
         }
     }
 
@@ -455,10 +456,10 @@ impl Update<'_> {
     /// Ends an update that finds no change.
     fn nothing(self) -> Result<Updated> {
         let old = self.old;
-        let fail = |e| Error::io("write", self.job.output, e);
+        let fail = |e| Error::io(Action::Write, self.job.output, e);
         let is_damaged = old.pieces.intact < old.pieces.all;
         if !old.was_sealed() && (old.len > self.end || is_damaged) {
-            let file = old.open_to_write("update")?;
+            let file = old.open_to_write(Action::Update)?;
             if old.len > self.end {
                 // The rest is of an interrupted update.
                 file.set_len(self.end).map_err(fail)?;
@@ -498,7 +499,7 @@ impl Update<'_> {
             let rotten: Vec<Vec<u8>> = rotten.map(|(nth, _)| catalog.entries[nth].path.to_vec()).collect();
             match rotten.is_empty() {
                 true => Ok(()),
-                false => Err(Error::at("update", job.output, SidecarError::Rotten(rotten))),
+                false => Err(Error::at(Action::Update, job.output, SidecarError::Rotten(rotten))),
             }
         };
         let job = Protect { policy: job.policy.with_force(true), ..*job };

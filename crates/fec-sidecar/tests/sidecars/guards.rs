@@ -3,6 +3,7 @@
 
 use crate::bytes;
 use fec_base::context::{Meter, Progress};
+use fec_base::error::Action;
 use fec_base::io::base::Base;
 use fec_base::io::output::Policy;
 use fec_sidecar::examine::{Scope, State, examine};
@@ -98,7 +99,7 @@ fn modified(path: &Path) -> SystemTime {
 
 /// Calls `act` when an action of this name has done all of its bytes.
 struct AtTheEnd<'a> {
-    action: &'static str,
+    action: Action,
     act: &'a (dyn Fn() + Sync),
 }
 
@@ -108,7 +109,7 @@ struct Count<'a> {
 }
 
 impl Progress for AtTheEnd<'_> {
-    fn begin(&self, action: &'static str, total: Option<u64>) -> Box<dyn Meter + '_> {
+    fn begin(&self, action: Action, total: Option<u64>) -> Box<dyn Meter + '_> {
         let act = (action == self.action).then_some(self.act);
         Box::new(Count { left: AtomicU64::new(total.unwrap_or(0)), act })
     }
@@ -125,7 +126,7 @@ impl Meter for Count<'_> {
 
 /// Runs `work` while `act` happens at the end of its action, and expects that the change is noticed.
 fn changed_meanwhile(
-    action: &'static str,
+    action: Action,
     act: &(dyn Fn() + Sync),
     work: impl FnOnce(&Context<'_>) -> Result<(), Error>,
 ) {
@@ -158,7 +159,7 @@ fn a_file_that_changes_after_it_was_read_is_not_protected() {
     ];
     for act in acts {
         let place = Place::new(&["a", "b"], 30_000);
-        changed_meanwhile("protect", &|| act(&place.path("a")), |context| {
+        changed_meanwhile(Action::Protect, &|| act(&place.path("a")), |context| {
             protect(&place.job(None), context).map(drop)
         });
         assert_eq!(place.beside(), [""; 0]);
@@ -166,7 +167,7 @@ fn a_file_that_changes_after_it_was_read_is_not_protected() {
         place.protect();
         let sidecar = fs::read(&place.output).expect("the sidecar");
         fs::write(place.path("c"), bytes(3, 10_000)).expect("a file");
-        changed_meanwhile("update", &|| act(&place.path("b")), |context| {
+        changed_meanwhile(Action::Update, &|| act(&place.path("b")), |context| {
             update(&place.job(None), (None, None), context).map(drop)
         });
         assert_eq!(place.beside(), ["d.fecp"]);

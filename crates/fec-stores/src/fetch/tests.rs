@@ -7,6 +7,7 @@ use crate::object::{ObjectInfo, Put, Sink, Wanted};
 use crate::places::Place;
 use crate::target::Target;
 use fec_base::context::Context;
+use fec_base::error::Action;
 use fec_base::io::ReadAt;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -64,7 +65,7 @@ fn with_fetch(test: impl FnOnce(&mut Fetch<'_>, &Silent, u64)) {
     let geometry = GroupGeometry::whole(Form::Shards, HashKind::Blake3, code, 1 << 20, 300_000);
     let encoding = Encoding::new(geometry.expect("a geometry"), [7; 32], b"");
     let spool = tempfile::tempdir().expect("a folder");
-    let meter = Context::default().meter("fetch", None);
+    let meter = Context::default().meter(Action::Fetch, None);
     let fetch = Fetch::new(&places, &encoding, Some(spool.path()), &meter);
     test(&mut fetch.expect("a folder"), &store, encoding.layout().file_len);
 }

@@ -4,7 +4,7 @@
 //! or from remaining shards. It encodes and hashes these buffers, and hands every shard to a sink. Only the set roots
 //! are kept.
 
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::payload::Payload;
 use fec_base::context::{Context, Gauge, Settings};
 use fec_base::stages::{self, Observed, Stage};
@@ -155,7 +155,7 @@ impl SpareRooms {
 pub(crate) fn check_memory(shape: &Shape, payload: &Place, settings: &Settings) -> Result<()> {
     let (need, most) = (shape.set_bytes(), settings.max_memory);
     if need > most {
-        return Err(Error::at("encode", payload.clone(), ErrorKind::SetMemory { need, most }));
+        return Err(Error::at(Action::Encode, payload.clone(), ErrorKind::SetMemory { need, most }));
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ mod tests {
         fn write(&self, first: u32, sets: &[ShardsOfSet]) -> Result<()> {
             if first == 0 {
                 self.has_failed.store(true, Ordering::SeqCst);
-                return Err(Error::new("write", ErrorKind::Io(std::io::ErrorKind::StorageFull.into())));
+                return Err(Error::new(Action::Write, ErrorKind::Io(std::io::ErrorKind::StorageFull.into())));
             }
             while !self.has_failed.load(Ordering::SeqCst) {
                 std::thread::yield_now();
@@ -314,7 +314,7 @@ mod tests {
         assert!(group.shape().sets > 1000);
         let context = Context::new(Settings { threads: 2, ..Settings::default() });
         let (source, spare) = (PayloadSets { payload: &payload, group, start: 0 }, SpareRooms::default());
-        let (sink, meter) = (Full::default(), context.meter("encode", None));
+        let (sink, meter) = (Full::default(), context.meter(Action::Encode, None));
         let done = EncodeJob::new((&source, &spare), &group, &sink, &meter, &context).run();
         assert!(done.is_err_and(|error| matches!(error.kind, ErrorKind::Io(_))));
         let written = sink.written.into_inner();

@@ -1,6 +1,6 @@
 //! An encoding whose parts were found, whatever its form.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Action, Error, ErrorKind, Result};
 use crate::groups::Groups;
 use crate::seal::open::Extent;
 use fec_base::context::Settings;
@@ -83,7 +83,7 @@ impl Encoded<'_> {
     pub fn check_memory(&self, settings: &Settings) -> Result<()> {
         let (need, most) = (self.shape().set_bytes(), settings.max_memory);
         if need > most {
-            return Err(Error::new("read", ErrorKind::SetMemory { need, most }));
+            return Err(Error::new(Action::Read, ErrorKind::SetMemory { need, most }));
         }
         Ok(())
     }

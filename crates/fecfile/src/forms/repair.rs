@@ -3,7 +3,7 @@
 
 use super::encode_job::SetSource;
 use super::encoded::Records;
-use crate::error::{EncodingError, Error, ErrorKind, Place, Result};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Place, Result};
 use crate::forms::annexes;
 use crate::groups::GroupEntry;
 use crate::payload::Payload;
@@ -43,7 +43,7 @@ impl<'a> RepairJob<'a> {
         let rooms = if self.payload.is_some() { 1 } else { 2 };
         let (need, most) = (set_bytes.saturating_mul(rooms), self.context.settings.max_memory);
         if need > most {
-            return Err(Error::new("repair", ErrorKind::SetMemory { need, most }));
+            return Err(Error::new(Action::Repair, ErrorKind::SetMemory { need, most }));
         }
         Ok(())
     }
@@ -63,12 +63,12 @@ impl<'a> RepairJob<'a> {
         match self.payload {
             Some(payload) => {
                 payload.check_unchanged()?;
-                let changed = || Error::at("read", payload.place(), ErrorKind::Changed);
+                let changed = || Error::at(Action::Read, payload.place(), ErrorKind::Changed);
                 (root == wanted).then_some(()).ok_or_else(changed)
             }
-            None => {
-                (root == wanted).then_some(()).ok_or_else(|| Error::new("repair", EncodingError::OtherRoot))
-            }
+            None => (root == wanted)
+                .then_some(())
+                .ok_or_else(|| Error::new(Action::Repair, EncodingError::OtherRoot)),
         }
     }
 }
@@ -132,7 +132,7 @@ impl NewFiles {
             let mut end = len;
             let mut own = Signatures::default();
             if let Some(old) = &file.old {
-                let fail = |e| Error::io("read", file.path.as_path(), e);
+                let fail = |e| Error::io(Action::Read, file.path.as_path(), e);
                 let old_end = old.size().map_err(fail)?;
                 let (from, found) = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
                 // If the end of a container is lost, its last bytes are copies of the meta, which are rewritten between

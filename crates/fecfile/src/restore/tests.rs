@@ -1,6 +1,7 @@
 //! Output of containers that are whole, damaged, cut, sealed, or record wrong digests.
 
 use super::*;
+use crate::error::Action;
 use crate::forms::container::writer;
 use crate::groups::Groups;
 use crate::input::{Input, Object};
@@ -69,7 +70,7 @@ impl Made {
 
     fn laid_out(layout: &ContainerLayout, coded: Vec<u8>, meta: Meta) -> Made {
         let mut container = Vec::new();
-        let fail = |e| Error::io("write", Place::Nowhere, e);
+        let fail = |e| Error::io(Action::Write, Place::Nowhere, e);
         let source = Source::Payload(&coded as &dyn Payload);
         let context = Context::default();
         writer::write(source, &mut container, &fail, layout, &meta.to_bytes(), &context).unwrap();

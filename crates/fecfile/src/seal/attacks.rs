@@ -12,7 +12,7 @@ use crate::range::PayloadRange;
 use crate::restore::Wish;
 use crate::seal::SealedPayload;
 use fec_base::context::Context;
-use fec_base::error::Place;
+use fec_base::error::{Action, Place};
 use fec_base::io::output::{Destination, Policy};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
@@ -56,7 +56,7 @@ impl Sealed {
         let meta = Meta { seal: Some(self.seal.clone()), ..Meta::default() }.to_bytes();
         let mut out = Vec::new();
         let source = Source::Payload(&self.sealed as &dyn Payload);
-        let fail = |e| fec_base::Error::io("write", Place::Nowhere, e);
+        let fail = |e| fec_base::Error::io(Action::Write, Place::Nowhere, e);
         writer::write(source, &mut out, &fail, &layout, &meta, &Context::default()).expect("it is in memory");
         out
     }

@@ -5,7 +5,7 @@
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
-use fec_base::error::{Error, Place, Result, WriteFailure};
+use fec_base::error::{Action, Error, Place, Result, WriteFailure};
 use fec_base::io::ReadAt;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -75,7 +75,7 @@ impl Opener {
     }
 
     fn error(&self, cause: SealError) -> Error {
-        Error::at("open", self.place.clone(), cause)
+        Error::at(Action::Open, self.place.clone(), cause)
     }
 
     /// The kind of the payload.

@@ -2,7 +2,7 @@
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, Seal, SealedKind};
 use fec_keys::age::{self, Passphrase, Recipient};
@@ -50,10 +50,10 @@ impl Sealer {
         name: Option<&[u8]>,
         threads: usize,
     ) -> Result<Sealer> {
-        let fail = |e: SealError| Error::new("seal", e);
+        let fail = |e: SealError| Error::new(Action::Seal, e);
         let mut content_key = Zeroizing::new([0; KEY]);
         rustix::rand::getrandom(&mut content_key[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
         let age_file = match &sealing.to {
             SealedTo::Recipients(recipients) => {
                 let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);

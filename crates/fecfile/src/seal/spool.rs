@@ -2,7 +2,7 @@
 
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use chacha20::{ChaCha20Legacy, Key, LegacyNonce};
-use fec_base::error::{Error, Place, Result};
+use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::spool::Spool;
 use fec_core::executor::lock;
 use fec_keys::cipher::KEY;
@@ -32,7 +32,7 @@ impl SecretSpool {
     pub fn within(folder: &Path) -> Result<SecretSpool> {
         let mut key = Zeroizing::new([0; KEY]);
         rustix::rand::getrandom(&mut key[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io("make a key", Place::Nowhere, e.into()))?;
+            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
         Ok(SecretSpool { spool: Spool::within(Some(folder))?, key, spare: Mutex::default() })
     }
 

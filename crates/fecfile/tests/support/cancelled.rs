@@ -1,7 +1,7 @@
 //! Operations that are cancelled at several moments.
 
 use fec_base::context::{Cancel, Context, Meter, Progress, Settings};
-use fec_base::error::{ErrorKind, Result};
+use fec_base::error::{Action, ErrorKind, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +38,7 @@ impl After {
 }
 
 impl Progress for After {
-    fn begin(&self, _action: &'static str, _total: Option<u64>) -> Box<dyn Meter + '_> {
+    fn begin(&self, _action: Action, _total: Option<u64>) -> Box<dyn Meter + '_> {
         Box::new(Of(self))
     }
 }

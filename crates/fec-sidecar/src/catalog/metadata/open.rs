@@ -8,7 +8,7 @@ use crate::catalog::sealed::{self, SealedBytes};
 use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
 use fec_base::context::Settings;
-use fec_base::error::{Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
@@ -96,16 +96,17 @@ impl Sidecar {
             }
         };
         let sidecar = Sidecar::open_by(path, &choose, settings)?;
-        let signed = newest(&[sidecar.root]).map_err(|cause: SignError| Error::at("read", path, cause))?;
-        let signed = signed.ok_or_else(|| Error::at("read", path, ErrorKind::Changed))?;
+        let signed =
+            newest(&[sidecar.root]).map_err(|cause: SignError| Error::at(Action::Read, path, cause))?;
+        let signed = signed.ok_or_else(|| Error::at(Action::Read, path, ErrorKind::Changed))?;
         let proof = if signed.metadata.contains(&sidecar.of.root) { Proof::Metadata } else { Proof::Root };
         Ok((Sidecar { proof, ..sidecar }, signed))
     }
 
     /// Opens the generation that `wanted` chooses from all roots found, the oldest first.
     fn open_by(path: &Path, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
-        let fail = |e| Error::io("read", path, e);
-        let none = || Error::at("read", path, SidecarError::NotFound(None));
+        let fail = |e| Error::io(Action::Read, path, e);
+        let none = || Error::at(Action::Read, path, SidecarError::NotFound(None));
         let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
         let meta = file.metadata().map_err(fail)?;
         let stands = Stands { file: Arc::new(file), sealed: None, stored: stored(&meta), meta };
@@ -125,9 +126,9 @@ impl Sidecar {
         settings: &Settings,
     ) -> Result<(Sidecar, Option<Signed>)> {
         if Sidecar::starts(path)? {
-            return Err(Error::at("open", path, SealError::NotSealed));
+            return Err(Error::at(Action::Open, path, SealError::NotSealed));
         }
-        let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, e))?;
+        let meta = std::fs::metadata(path).map_err(|e| Error::io(Action::Read, path, e))?;
         let (bytes, root, signed) = SealedBytes::open(path, (wanted, trust), keys, settings)?;
         let bytes = Arc::new(bytes);
         let stored = bytes.stored();
@@ -148,11 +149,11 @@ impl Sidecar {
     }
 
     fn open_in(path: &Path, stands: Stands, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
-        let fail = |e| Error::io("read", path, e);
+        let fail = |e| Error::io(Action::Read, path, e);
         let Stands { file, sealed, stored, meta } = stands;
         let len = file.size().map_err(fail)?;
         let reader = Reader::new(file.as_ref(), (len, stored), settings);
-        let at = |e: SidecarError| Error::at("read", path, e);
+        let at = |e: SidecarError| Error::at(Action::Read, path, e);
         let mut rule = None;
         let (mut found, is_tidy) = reader.by_place(&mut rule);
         let mut seen = reader.look_at_all(&found).map_err(fail)?;
@@ -173,7 +174,7 @@ impl Sidecar {
             return Err(at(SidecarError::NotFound(rule)));
         }
         let broken = broken(&seen, rule);
-        let wanted = wanted(&roots(&seen)).map_err(|e| Error::at("read", path, e))?;
+        let wanted = wanted(&roots(&seen)).map_err(|e| Error::at(Action::Read, path, e))?;
         let links = reader.links.take();
         let counting: Vec<(Generation, Digest)> =
             seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();
@@ -190,7 +191,7 @@ impl Sidecar {
                 reader.work.set(0);
                 let again = reader.restore(chosen.of, &found[&chosen.of]).map_err(fail)?;
                 let parsed = again.and_then(|opened| opened.parse().ok());
-                parsed.ok_or_else(|| Error::at("read", path, ErrorKind::Changed))?
+                parsed.ok_or_else(|| Error::at(Action::Read, path, ErrorKind::Changed))?
             }
         };
         let Parsed { opened, catalog, stats, root, digests_at } = parsed;

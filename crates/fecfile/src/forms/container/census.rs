@@ -8,7 +8,7 @@ use super::copies::{Copies, holds_seal};
 use super::metas::Metas;
 use super::scan::{ScanEvent, ScanInput, Taken, scan};
 use super::tally::Tally;
-use crate::error::{EncodingError, Error, Result};
+use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::annexes::OfOne;
 use crate::leftovers::Leftovers;
 use fec_base::context::Gauge;
@@ -239,7 +239,7 @@ impl Census {
         if place == next {
             self.last_groups += usize::from(geometry.is_last());
             if self.last_groups > MAX_LAST_GROUPS {
-                return Err(Error::new("read", EncodingError::TooManyEncodings(MAX_LAST_GROUPS)));
+                return Err(Error::new(Action::Read, EncodingError::TooManyEncodings(MAX_LAST_GROUPS)));
             }
             if geometry.number() == 0 {
                 self.named_metas.insert(header.group.before);

@@ -12,7 +12,7 @@ pub(crate) mod writer;
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
 use super::repair::RepairJob;
-use crate::error::{EncodingError, Error, Result};
+use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::leftovers::{Beginning, Leftovers, show_root};
@@ -51,7 +51,7 @@ impl Form for Containers {
         if seen.is_wanted {
             return Ok(Box::new(FoundChains::default()));
         }
-        let meter = context.meter("scan", Some(*len));
+        let meter = context.meter(Action::Scan, Some(*len));
         let place = object.place.as_path();
         let census = Census::of_object((bytes, *len), place, &seen.proved, wanted, &meter)?;
         meter.finish();
@@ -91,7 +91,7 @@ pub(crate) fn in_pipe(
     wanted: Option<Digest>,
     context: &Context<'_>,
 ) -> Result<Box<dyn Found>> {
-    let meter = context.meter("verify", None);
+    let meter = context.meter(Action::Verify, None);
     let mut census = Census::take(Piped(pipe), None, place, wanted, &meter)?;
     meter.finish();
     census.leftovers.beginning = beginning;
@@ -234,7 +234,7 @@ impl Found for FoundChains {
         let mut others = self.chains.iter().filter(|other| other.root != chain.root);
         let is_lost = |other: &Chain| self.census.has_records(other) && !other.is_in_annexes;
         if job.out.is_none() && (self.census.holds_others || others.any(is_lost)) {
-            return Err(Error::at("repair", place.as_path(), EncodingError::HoldsAnother));
+            return Err(Error::at(Action::Repair, place.as_path(), EncodingError::HoldsAnother));
         }
         repair::repair((&self.census, &self.links), chain, (place, bytes), job)
     }

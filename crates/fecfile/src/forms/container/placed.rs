@@ -4,7 +4,7 @@
 //! header gets the group path, the root and the checksum.
 
 use super::copies::{Copies, annex_of};
-use crate::error::{Error, Result};
+use crate::error::{Action, Error, Result};
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms,
 };
@@ -75,7 +75,7 @@ impl PlacedGroup<'_> {
                 lock(&first_error).get_or_insert(e);
             }
         });
-        into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", self.out.place(), e)))
+        into_value(first_error).map_or(Ok(()), |e| Err(Error::io(Action::Write, self.out.place(), e)))
     }
 }
 
@@ -99,7 +99,7 @@ impl SetSink for PlacedGroup<'_> {
             let _stage = stages::enter(Stage::Write, (sets.len() * shape.shard_len) as u64);
             self.out
                 .write_at(OBJECT, self.place(first, index), &mut parts)
-                .map_err(|e| Error::io("write", self.out.place(), e))?;
+                .map_err(|e| Error::io(Action::Write, self.out.place(), e))?;
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ pub(crate) fn write(
     out: &dyn NewObjects,
     context: &Context<'_>,
 ) -> Result<(Digest, u64)> {
-    let meter = context.meter("encode", Some(payload.size()));
+    let meter = context.meter(Action::Encode, Some(payload.size()));
     let id = GroupId { geometry: *geometry, root: [0; 32], before: geometry.shape().hash.digest(meta) };
     let source = PayloadSets { payload, group: *geometry, start: 0 };
     let place =
@@ -135,7 +135,7 @@ pub(crate) fn root(
     (meta, front): (&[u8], &[u8]),
     context: &Context<'_>,
 ) -> Result<(Digest, u64)> {
-    let meter = context.meter("encode", Some(payload.size()));
+    let meter = context.meter(Action::Encode, Some(payload.size()));
     let before = geometry.shape().hash.digest(meta);
     let source = PayloadSets { payload, group: *geometry, start: 0 };
     let spare = SpareRooms::default();
@@ -174,7 +174,7 @@ impl GroupPlace {
                 + id.ordinal(0, index as u32) * id.record_len()
                 + (nth - 1) * self.copies.each_len();
             let written = out.write_at(OBJECT, at, &mut [IoSlice::new(&annex)]);
-            written.map_err(|e| Error::io("write", out.place(), e))?;
+            written.map_err(|e| Error::io(Action::Write, out.place(), e))?;
         }
         Ok(())
     }
@@ -211,6 +211,6 @@ pub(super) fn ends(
     let index = Index::new(geometry, trees, meta).to_bytes(meta);
     let _stage = stages::enter(Stage::Write, index.len() as u64);
     let put = |at, bytes: &[u8]| out.write_at(OBJECT, at, &mut [IoSlice::new(bytes)]);
-    put(end, &index).and_then(|()| put(0, front)).map_err(|e| Error::io("write", out.place(), e))?;
+    put(end, &index).and_then(|()| put(0, front)).map_err(|e| Error::io(Action::Write, out.place(), e))?;
     Ok(end + index.len() as u64)
 }

@@ -4,7 +4,7 @@ use super::census::Census;
 use super::census::chains::{Chain, Links};
 use super::copies::Copies;
 use super::placed::{self, GroupPlace};
-use crate::error::{EncodingError, Error, Result};
+use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
 use fec_base::io::{NewObjects, ReadAt};
@@ -23,8 +23,10 @@ pub(super) fn repair(
     job: &RepairJob<'_>,
 ) -> Result<Vec<PathBuf>> {
     let path = job.out.unwrap_or(place).to_path_buf();
-    let meta =
-        census.meta(chain, links).ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.to_bytes();
+    let meta = census
+        .meta(chain, links)
+        .ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?
+        .to_bytes();
     if job.dry_run {
         return Ok(vec![path]);
     }
@@ -36,7 +38,7 @@ pub(super) fn repair(
     let files = [NewFile { path, replaces, old: Some(object.clone()) }];
     let out = Box::new(NewFiles::create(&files, job.policy)?);
     let encoded = census.encoded(chain, links, Some(object.as_ref()));
-    let meter = job.context.meter("repair", Some(geometry.payload_len()));
+    let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };
     let mut before = shape.hash.digest(&meta);
     let mut at = front.len() as u64;

@@ -1,6 +1,6 @@
 //! Runs the scanner over an input, file or pipe, with a window that holds one record at most.
 
-use crate::error::{Error, Result};
+use crate::error::{Action, Error, Result};
 use fec_base::context::Gauge;
 use fec_base::ranges::Ranges;
 use fec_base::stages::{self, Stage};
@@ -104,7 +104,7 @@ pub(crate) fn scan(
                     window.pass(passed);
                     continue;
                 }
-                window.fill(&mut input, needed).map_err(|e| Error::io("read", path, e))?;
+                window.fill(&mut input, needed).map_err(|e| Error::io(Action::Read, path, e))?;
                 continue;
             }
             ScanStep::Skip(0) => break,

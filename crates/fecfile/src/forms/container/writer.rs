@@ -5,7 +5,7 @@
 //! last. The bytes are therefore the same for a pipe and a file. With a single thread the stages take turns.
 
 use super::copies::{Copies, annex_of};
-use crate::error::{EncodingError, Error, ErrorKind, Result, WriteFailure};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Result, WriteFailure};
 use crate::payload::Source;
 use crate::report::Written;
 use fec_base::context::{Context, Gauge};
@@ -51,7 +51,7 @@ pub(crate) fn write(
     let (shape, settings) = (layout.shape(), &context.settings);
     stages::tell_work(shape.code, shape.hash, settings.backend);
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
-    let meter = context.meter("encode", source.size());
+    let meter = context.meter(Action::Encode, source.size());
     let mut writer = Writer::new(layout, meta, out, write_failure, &meter)?;
     match settings.threads {
         0 | 1 => {
@@ -169,7 +169,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     /// Fills the next group, and looks whether another group follows.
     fn fill(&mut self, group: &mut Group) -> Result<()> {
         if self.number >= MAX_COUNT {
-            return Err(Error::new("encode", EncodingError::ManyGroups(MAX_COUNT)));
+            return Err(Error::new(Action::Encode, EncodingError::ManyGroups(MAX_COUNT)));
         }
         if !self.begun {
             self.ahead = self.look_ahead()?;
@@ -304,7 +304,7 @@ impl<'a, W: Write> Writer<'a, W> {
         self.meter.add(group.geometry.payload_len());
         if group.geometry.is_last() {
             let geometry = self.layout.file(&group.geometry);
-            self.geometry = Some(geometry.map_err(|e| Error::new("encode", ErrorKind::Format(e)))?);
+            self.geometry = Some(geometry.map_err(|e| Error::new(Action::Encode, ErrorKind::Format(e)))?);
         }
         Ok(())
     }

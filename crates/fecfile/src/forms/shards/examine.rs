@@ -2,6 +2,7 @@
 //! between them, and the length.
 
 use super::gather::{Member, Position, ShardFile, ShardSet, read_at};
+use crate::error::Action;
 use crate::report::{Damage, Examination, ShardReport, ShardState};
 use fec_base::context::{Context, Gauge};
 use fec_base::names::show;
@@ -46,7 +47,7 @@ fn check(set: &ShardSet, indices: &[u32], context: &Context<'_>) -> (Vec<ShardRe
     let checks: Vec<Mutex<IndexCheck>> =
         indices.iter().map(|index| Mutex::new(IndexCheck::new(set, *index))).collect();
     let present: u64 = checks.iter().map(|check| lock(check).present()).sum();
-    let meter = context.meter("verify", Some(present * layout.shard_len));
+    let meter = context.meter(Action::Verify, Some(present * layout.shard_len));
     let buffer = SHARDS_TOGETHER * Digests::PIECE_LEN;
     let (workers, _) = share(settings.threads, checks.len() as u64, buffer as u64, settings.max_memory);
     let mut weakest = u16::MAX;

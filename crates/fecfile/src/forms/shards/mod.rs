@@ -8,7 +8,7 @@ pub(crate) mod writer;
 use super::encoded::Encoded;
 use super::form::{Candidate, Form, Found, Seen};
 use super::repair::RepairJob;
-use crate::error::{Error, Result};
+use crate::error::{Action, Error, Result};
 use crate::input::Input;
 use crate::leftovers::Leftovers;
 use crate::report::Examination;
@@ -54,7 +54,7 @@ impl Form for ShardFiles {
                 if wanted.is_none() {
                     let mut whole = Vec::new();
                     for set in gathered.sets.values() {
-                        let fail = |e| Error::io("read", object.place.as_path(), e);
+                        let fail = |e| Error::io(Action::Read, object.place.as_path(), e);
                         let (proved, is_whole) = set.proved().map_err(fail)?;
                         proved.iter().for_each(|(start, end)| seen.proved.add(start, end));
                         whole.push(is_whole);

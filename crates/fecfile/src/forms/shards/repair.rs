@@ -2,7 +2,7 @@
 
 use super::gather::ShardSet;
 use super::writer::{NO_NAME, NewShards, file_name};
-use crate::error::{EncodingError, Error, ErrorKind, Result};
+use crate::error::{Action, EncodingError, Error, ErrorKind, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
 use crate::report::{Examination, ShardReport, ShardState};
@@ -40,21 +40,22 @@ pub(super) fn repair(
     let denied = files.iter().filter(|file| file.old.is_none() && is_denied(&file.path));
     let denied: Vec<PathBuf> = denied.map(|file| file.path.clone()).collect();
     if !denied.is_empty() {
-        return Err(Error::new("repair", ErrorKind::NotAllowed(denied)));
+        return Err(Error::new(Action::Repair, ErrorKind::NotAllowed(denied)));
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     if files.is_empty() || job.dry_run {
         return Ok(paths);
     }
-    let meta = set.meta.as_ref().ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.to_bytes();
+    let meta =
+        set.meta.as_ref().ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?.to_bytes();
     job.check_memory(geometry.shape().set_bytes())?;
     if let Some(folder) = job.out {
         let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
-        made.map_err(|e| Error::io("create", folder, e))?;
+        made.map_err(|e| Error::io(Action::Create, folder, e))?;
     }
     let out = Box::new(NewFiles::create(&files, job.policy)?);
     let encoded = set.encoded();
-    let meter = job.context.meter("repair", Some(geometry.payload_len()));
+    let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let source =
         DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
     let shards = NewShards { out: out.as_ref(), indices: &indices };
@@ -108,12 +109,16 @@ fn new_files(
     let in_folder = |folder: &Path, place: &Path| place.file_name().map(|name| folder.join(name));
     let members = &set.members[shard.index as usize];
     if members.is_empty() {
-        let name =
-            set.meta.as_ref().ok_or_else(|| Error::new("repair", EncodingError::MetaLost))?.name.as_deref();
+        let name = set
+            .meta
+            .as_ref()
+            .ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?
+            .name
+            .as_deref();
         let name = name.unwrap_or(NO_NAME);
         // A name from the payload's own file is safe.
         if job.payload.is_none() && !is_plain(name) {
-            return Err(Error::new("repair", EncodingError::NameNotPlain));
+            return Err(Error::new(Action::Repair, EncodingError::NameNotPlain));
         }
         let beside = set.members.iter().flatten().next().and_then(|member| member.file.place.parent());
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
@@ -128,7 +133,7 @@ fn new_files(
         let mut claims =
             others.iter().flat_map(|sets| sets.iter()).flat_map(|set| set.members.iter().flatten());
         if job.out.is_none() && claims.any(|other| other.file.place == file.place) {
-            return Err(Error::at("repair", file.place.as_path(), EncodingError::HoldsAnother));
+            return Err(Error::at(Action::Repair, file.place.as_path(), EncodingError::HoldsAnother));
         }
         let path = match job.out {
             Some(folder) => in_folder(folder, &file.place).unwrap_or_else(|| folder.join("shard")),

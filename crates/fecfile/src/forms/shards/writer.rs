@@ -4,7 +4,7 @@
 //! buffers, and writes every shard to its place in its file. Only the set roots are kept. Once all sets are done, the
 //! group path is added to every proof, and the headers at both ends name the root.
 
-use crate::error::{Error, Result};
+use crate::error::{Action, Error, Result};
 use crate::forms::annexes;
 use crate::forms::encode_job::{
     EncodeJob, Nowhere, PayloadSets, SetSink, SetSource, ShardsOfSet, SpareRooms, check_memory,
@@ -59,7 +59,7 @@ pub fn write_in(
     let n = options.code.n();
     let names: Vec<OsString> = (0..n).map(|i| file_name(&label.files, i)).collect();
     let out = store.create(&names, output_bytes)?;
-    let meter = context.meter("encode", Some(payload.size()));
+    let meter = context.meter(Action::Encode, Some(payload.size()));
     let indices: Vec<usize> = (0..n).collect();
     let files = NewShards { out: out.as_ref(), indices: &indices };
     let source = PayloadSets { payload, group: geometry, start: 0 };
@@ -72,7 +72,7 @@ pub fn write_in(
         let mut objects = 0..n;
         objects
             .try_for_each(|object| put(out.as_ref(), object, end, &annex))
-            .map_err(|e| Error::io("write", out.place(), e))?;
+            .map_err(|e| Error::io(Action::Write, out.place(), e))?;
         output_bytes += (n * annex.len()) as u64;
     }
     let _stage = stages::enter(Stage::Write, 0);
@@ -92,7 +92,7 @@ pub(crate) fn root(
     context: &Context<'_>,
 ) -> Result<Written> {
     let Plan { geometry, meta, output_bytes } = Plan::new(payload, label, options, context)?;
-    let meter = context.meter("encode", Some(payload.size()));
+    let meter = context.meter(Action::Encode, Some(payload.size()));
     let source = PayloadSets { payload, group: geometry, start: 0 };
     let spare = SpareRooms::default();
     let tree = EncodeJob::new((&source, &spare), &geometry, &Nowhere, &meter, context).run()?;
@@ -113,7 +113,7 @@ struct Plan {
 impl Plan {
     fn new(payload: &dyn Payload, label: &Label, options: &Options, context: &Context<'_>) -> Result<Plan> {
         let Options { code, hash, .. } = *options;
-        let refused = |e| Error::at("encode", payload.place(), crate::ErrorKind::Format(e));
+        let refused = |e| Error::at(Action::Encode, payload.place(), crate::ErrorKind::Format(e));
         let set_size = options.set_size(Some(payload.size()));
         let mut geometry =
             GroupGeometry::whole(Form::Shards, hash, code, set_size, payload.size()).map_err(refused)?;
@@ -140,7 +140,8 @@ impl Label {
     /// # Errors
     /// [`Format`](crate::ErrorKind::Format) for an invalid name.
     pub fn named(name: &[u8]) -> Result<Label> {
-        let meta = Meta::with_name(name).map_err(|e| Error::new("encode", crate::ErrorKind::Format(e)))?;
+        let meta =
+            Meta::with_name(name).map_err(|e| Error::new(Action::Encode, crate::ErrorKind::Format(e)))?;
         Ok(Label { files: name.to_vec(), meta, is_sealed: false })
     }
 
@@ -217,7 +218,7 @@ impl NewShards<'_> {
                 lock(&first_error).get_or_insert(e);
             }
         });
-        into_value(first_error).map_or(Ok(()), |e| Err(Error::io("write", self.out.place(), e)))
+        into_value(first_error).map_or(Ok(()), |e| Err(Error::io(Action::Write, self.out.place(), e)))
     }
 
     fn finish_file(
@@ -309,7 +310,7 @@ impl SetSink for ShardSink<'_> {
             let _stage = stages::enter(Stage::Write, (sets.len() * self.shape.shard_len) as u64);
             out.write_at(object, self.layout.shard(first), &mut shards)
                 .and_then(|()| put(out, object, self.layout.proofs(first)[0], &proofs[..known]))
-                .map_err(|e| Error::io("write", out.place(), e))?;
+                .map_err(|e| Error::io(Action::Write, out.place(), e))?;
         }
         Ok(())
     }

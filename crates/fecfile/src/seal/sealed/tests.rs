@@ -1,7 +1,7 @@
 //! Sealed payloads in parts: the bytes are those of the whole, and no chunk is sealed more often than it must be.
 
 use super::*;
-use fec_base::error::Error;
+use fec_base::error::{Action, Error};
 use fec_core::format::seal::SealedKind;
 use fec_keys::cipher::Cipher;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,7 +94,7 @@ fn a_chunk_that_cannot_be_read_is_not_kept() {
         fn read_at(&self, _offset: u64, out: &mut [u8]) -> Result<()> {
             out.fill(9);
             match self.0.fetch_add(1, Ordering::Relaxed) {
-                0 => Err(Error::io("read", Place::Nowhere, io::ErrorKind::Other.into())),
+                0 => Err(Error::io(Action::Read, Place::Nowhere, io::ErrorKind::Other.into())),
                 _ => Ok(()),
             }
         }

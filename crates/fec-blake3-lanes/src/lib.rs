@@ -1,0 +1,121 @@
+//! BLAKE3's compression over many inputs at once. This crate is the one door to `blake3::platform`, which is public but
+//! not documented and may change in any version; `Cargo.toml` names the only version that it was written for.
+
+use blake3::IncrementCounter;
+use blake3::platform::Platform;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The counters of inputs that are hashed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// All have the first one.
+    Same,
+    /// Each has the next one: successive chunks of a message.
+    Next,
+}
+
+/// The vectors of one kind of processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes(Platform);
+
+impl Lanes {
+    /// The widest vectors of this processor.
+    pub fn detect() -> Lanes {
+        Lanes(Platform::detect())
+    }
+
+    /// Every kind of vectors that this processor has, the widest first, and code without vectors.
+    pub fn all() -> Vec<Lanes> {
+        #[cfg(target_arch = "x86_64")]
+        let others = [Platform::avx2(), Platform::sse41(), Platform::sse2()];
+        #[cfg(not(target_arch = "x86_64"))]
+        let others: [Option<Platform>; 0] = [];
+        let all = [Platform::detect(), Platform::portable()].into_iter().chain(others.into_iter().flatten());
+        all.map(Lanes).collect()
+    }
+
+    /// Inputs that fill all lanes: 1 to 16.
+    pub fn count(self) -> usize {
+        self.0.simd_degree()
+    }
+
+    /// Hashes inputs of `LEN` bytes each, a multiple of 64 of at most 1024, to 32 bytes each of `out`. `counter` is that
+    /// of the first input, and how the others follow; the flags are those of every block, of the first and of the last
+    /// (BLAKE3 specification, sections 2.1 and 2.2). With vectors of 8 lanes and more, for 2 to 7 inputs, the code of
+    /// `blake3` loads up to 48 bytes behind the first one.
+    ///
+    /// # Panics
+    /// If `out` is shorter than 32 bytes for each input.
+    pub fn hash_many<const LEN: usize>(
+        self,
+        inputs: &[&[u8; LEN]],
+        key: &[u32; 8],
+        (first, then): (u64, Counter),
+        (flags, start, end): (u8, u8, u8),
+        out: &mut [u8],
+    ) {
+        let increment = match then {
+            Counter::Same => IncrementCounter::No,
+            Counter::Next => IncrementCounter::Yes,
+        };
+        self.0.hash_many(inputs, key, first, increment, flags, start, end, out);
+    }
+}
+
+#[doc(hidden)]
+/// What to do when the version of `blake3` moves: the tests here and in `fec-core` say it when they fail.
+pub const WHAT_TO_DO: &str = "the interface that fec-blake3-lanes uses may have changed:
+  1. compare src/platform.rs, and IncrementCounter in src/lib.rs, of both versions of blake3;
+  2. adapt crates/fec-blake3-lanes until `cargo test -p fec-core --features blake3-lanes digest` passes, also on ARM
+     (scripts/checks/test-arm.sh);
+  3. compare speed with scripts/bench/peers.sh: checking and encoding must not be slower than before;
+  4. set `blake3` in crates/fec-blake3-lanes/Cargo.toml, and WRITTEN_FOR in its tests, to the new version.
+Until that is done, the feature blake3-lanes of fec-core can be left out: the digests are the same";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The version of `blake3` whose interface this crate uses.
+    const WRITTEN_FOR: &str = "1.8.7";
+
+    #[test]
+    fn blake3_is_of_the_version_that_this_was_written_for() {
+        let manifest = include_str!("../Cargo.toml");
+        let pin = format!("blake3 = \"={WRITTEN_FOR}\"");
+        assert!(manifest.lines().any(|line| line == pin), "no line `{pin}` in Cargo.toml: {WHAT_TO_DO}");
+    }
+
+    /// Whole messages of one chunk, by all lanes; `fec-core` covers chunks, trees and the bytes behind an input.
+    #[test]
+    fn messages_have_the_digests_of_the_documented_interface() {
+        const IV: [u32; 8] = [
+            0x6a09_e667,
+            0xbb67_ae85,
+            0x3c6e_f372,
+            0xa54f_f53a,
+            0x510e_527f,
+            0x9b05_688c,
+            0x1f83_d9ab,
+            0x5be0_cd19,
+        ];
+        let messages: Vec<[u8; 192]> =
+            (0..40).map(|nth| std::array::from_fn(|at| (at * 7 + nth) as u8)).collect();
+        for lanes in Lanes::all() {
+            for count in (8..=messages.len()).step_by(8) {
+                let inputs: Vec<&[u8; 192]> = messages[..count].iter().collect();
+                let mut out = vec![0; 32 * count];
+                lanes.hash_many(&inputs, &IV, (0, Counter::Same), (0, 1, 2 | 8), &mut out);
+                for (message, digest) in inputs.iter().zip(out.chunks(32)) {
+                    assert!(
+                        blake3::hash(&message[..]).as_bytes() == digest,
+                        "{count}, {lanes:?}: {WHAT_TO_DO}"
+                    );
+                }
+            }
+        }
+    }
+}
