@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! actions {
     ($($name:ident $words:literal)*) => {
-        /// What was being done: the first words of an error, and the name of a bar of progress.
+        /// The first words of an error, and the name of a bar of progress.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Action {
@@ -23,7 +23,6 @@ macro_rules! actions {
 }
 
 actions! {
-    Bench "bench"
     ChooseStreamNumber "choose a stream number"
     Compare "compare"
     Create "create"

@@ -19,7 +19,7 @@ pub type WriteFailure<'a> = dyn Fn(io::Error) -> Error + Sync + 'a;
 /// The action, the place and the cause of a failure.
 #[derive(Debug)]
 pub struct Error {
-    /// What was being done.
+    /// The action that failed.
     pub action: Action,
     /// The place of the failure.
     pub place: Place,
