@@ -43,9 +43,9 @@ impl Lanes {
     }
 
     /// Hashes inputs of `LEN` bytes each, a multiple of 64 of at most 1024, to 32 bytes each of `out`. `counter` is that
-    /// of the first input, and how the others follow; the flags are those of every block, of the first and of the last
-    /// (BLAKE3 specification, sections 2.1 and 2.2). With vectors of 8 lanes and more, for 2 to 7 inputs, the code of
-    /// `blake3` loads up to 48 bytes behind the first one.
+    /// of the first input, and how the others follow; the flags are those of every block, of the first and of the
+    /// last (BLAKE3 specification, sections 2.1 and 2.2). With vectors of 8 lanes and more, for 2 to 7 inputs, the code
+    /// of `blake3` loads up to 48 bytes behind the first one.
     ///
     /// # Panics
     /// If `out` is shorter than 32 bytes for each input.
@@ -66,7 +66,7 @@ impl Lanes {
 }
 
 #[doc(hidden)]
-/// What to do when the version of `blake3` moves: the tests here and in `fec-core` say it when they fail.
+/// The steps to take when the version of `blake3` moves; the tests here and in `fec-core` print them.
 pub const WHAT_TO_DO: &str = "the interface that fec-blake3-lanes uses may have changed:
   1. compare src/platform.rs, and IncrementCounter in src/lib.rs, of both versions of blake3;
   2. adapt crates/fec-blake3-lanes until `cargo test -p fec-core --features blake3-lanes digest` passes, also on ARM
