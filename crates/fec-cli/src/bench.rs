@@ -2,8 +2,8 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, note_said};
-use crate::fits::table::{GATES, LINK};
 use crate::link;
+use crate::plan::options::{GATES, LINK};
 use crate::progress::{Mode, say_json};
 use crate::settings::{Settings, print_line};
 use crate::terminal::{harmless, width};

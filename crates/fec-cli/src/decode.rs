@@ -4,9 +4,10 @@ mod report;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse, say};
-use crate::fits::mode_of;
-use crate::fits::table::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use crate::inputs::{self, Clue, Inputs, check_not_piped_shard, inputs, output_meant};
+use crate::plan::decode::{Decode, Way, way};
+use crate::plan::given::mode_of;
+use crate::plan::options::{CONTAINER, PIPE, SHARDS, STREAM};
 use crate::proofs::Proofs;
 use crate::settings::Settings;
 use crate::sidecar;
@@ -20,7 +21,6 @@ use fec_base::names::{is_plain, show_bytes};
 use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_keys::sign::Trust;
-use fec_live::address::Address;
 use fec_live::detect;
 use fecfile::archive::{Archive, Wanted, check_only_stream};
 use fecfile::forms::Beginning;
@@ -39,28 +39,22 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &args::Decode, settings: &Settings) -> Result<Exit> {
-    if !args.stores.from.is_empty() {
-        settings.given.check(STORES)?;
+    let plan = Decode::of(args, settings.given)?;
+    if plan == Decode::Stores {
         return stores::decode(args, settings);
-    }
-    let is_told_stream = args.live.is_told() || args.inputs.iter().any(|input| Address::is_one(input));
-    settings.given.only_for(match is_told_stream {
-        true => &[STREAM, NETWORK],
-        false => &[SHARDS, CONTAINER, PIPE, STREAM],
-    })?;
-    if args.early && !args.trusted.signer.is_empty() {
-        return Err(Failure::usage(
-            "decode --signer: with --early the payload would go out before the signature came",
-        )
-        .help("leave --signer out"));
     }
     let started = Instant::now();
     let trust = sign::trust(&args.trusted)?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let output = payload_output(args.output.as_deref(), settings.json);
     let mut decoding = Decoding { args, output, settings, trust, policy, keys: None, started };
-    if is_told_stream {
-        return decoding.told_stream();
+    match plan {
+        Decode::Network(address) => {
+            let target = decoding.container_target(Path::new("-"))?;
+            return stream::receive_udp(address, &target, args, settings);
+        }
+        Decode::Stream(path) => return decoding.stream(path),
+        Decode::Stores | Decode::Inputs => {}
     }
     let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
         None => output_meant(failure, &args.inputs, settings),
@@ -97,6 +91,17 @@ struct Decoding<'a> {
     started: Instant,
 }
 
+/// An input that can be read at any position, and the circumstances of its encoding.
+struct Encoding<'a> {
+    input: &'a Input,
+    clue: &'a Clue<'a>,
+    path: &'a Path,
+    /// The target, if it does not depend on the encoding.
+    target: Option<Target>,
+    /// The input was a pipe that is stored now.
+    is_pipe: bool,
+}
+
 impl<'a> Decoding<'a> {
     fn proofs(&self) -> Proofs<'a> {
         Proofs::of_decode(self.args, self.settings)
@@ -107,41 +112,41 @@ impl<'a> Decoding<'a> {
         let bars = self.settings.bars("scan");
         let context = self.settings.context(&bars);
         let beginning = inputs::beginning(input)?;
-        if beginning == Beginning::Stream && !self.wants_proofs() && !self.args.open.is_given() {
-            check_only_stream(input, &context)?;
+        let way = way(self.args, beginning, false);
+        if way == Way::Stream {
+            if beginning == Beginning::Stream {
+                check_only_stream(input, &context)?;
+            }
             self.settings.given.check(STREAM)?;
-            let target = self.container_target(path)?;
-            return stream::receive_bytes(
-                path,
-                Vec::new(),
-                open_input(path)?,
-                &target,
-                self.args,
-                self.settings,
-            );
-        }
-        if beginning == Beginning::Sealed && self.args.open.passphrase && !self.wants_proofs() {
-            return self.told_stream();
+            return self.stream(path);
         }
         self.settings.given.only_for(&[SHARDS, CONTAINER, PIPE])?;
         self.keys = self.args.open.keys()?;
-        let early = self.early_target(input)?;
+        let target = self.early_target(input)?;
         let clue = Clue::of((input, &self.args.inputs), beginning, "decode", self.proofs());
-        if let Some(range) = self.args.range {
-            return self.range(range, (input, &clue), path, early, &context);
+        self.encoding(way, Encoding { input, clue: &clue, path, target, is_pipe: false }, &context)
+    }
+
+    /// Restores from an input that can be read at any position.
+    fn encoding(&self, way: Way, of: Encoding<'_>, context: &Context<'_>) -> Result<Exit> {
+        if let Way::Range(range) = way {
+            return self.range(range, of, context);
         }
-        let archive = self.open(input, &context).map_err(|e| {
-            sidecar::meant(self.explain(&clue, e), &self.args.inputs, "repair", self.proofs())
+        let archive = self.open(of.input, context).map_err(|e| {
+            let failure = self.explain(of.clue, e);
+            if of.is_pipe {
+                return failure;
+            }
+            sidecar::meant(failure, &self.args.inputs, "repair", self.proofs())
         })?;
-        check_not_piped_shard(path, &archive)?;
-        self.settings.given.check(mode_of(archive.form()))?;
+        if !of.is_pipe {
+            check_not_piped_shard(of.path, &archive)?;
+            self.settings.given.check(mode_of(archive.form()))?;
+        }
         let opener = self.opener(&archive)?;
-        let target = match early {
-            Some(target) => target,
-            None => self.archive_target(&archive, opener.as_ref(), path)?,
-        };
+        let target = self.target(&archive, opener.as_ref(), &of)?;
         let wish = self.wish(opener.as_ref());
-        let restored = archive.restore(target.open()?.destination(self.policy), wish, &context);
+        let restored = archive.restore(target.open()?.destination(self.policy), wish, context);
         self.finish(&target, &or_lost(restored)?, Some(&archive))
     }
 
@@ -152,30 +157,21 @@ impl<'a> Decoding<'a> {
 
     /// Restores a range of the payload. Reads only where the index points. If that is not enough, searches the whole
     /// input.
-    fn range(
-        &self,
-        range: PayloadRange,
-        (input, clue): (&Input, &Clue<'_>),
-        path: &Path,
-        early: Option<Target>,
-        context: &Context<'_>,
-    ) -> Result<Exit> {
+    fn range(&self, range: PayloadRange, of: Encoding<'_>, context: &Context<'_>) -> Result<Exit> {
         let mut archive = match &self.trust {
-            None => {
-                Archive::open_by_index(input, self.args.root, context).map_err(|e| self.explain(clue, e))?
-            }
-            Some(_) => self.open(input, context)?,
+            None => Archive::open_by_index(of.input, self.args.root, context)
+                .map_err(|e| self.explain(of.clue, e))?,
+            Some(_) => self.open(of.input, context)?,
         };
-        self.settings.given.check(mode_of(archive.form()))?;
+        if !of.is_pipe {
+            self.settings.given.check(mode_of(archive.form()))?;
+        }
         let mut opener = self.opener(&archive)?;
-        let target = match early {
-            Some(target) => target,
-            None => self.archive_target(&archive, opener.as_ref(), path)?,
-        };
+        let target = self.target(&archive, opener.as_ref(), &of)?;
         let mut restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         // A written range is final, even if the input is cut off elsewhere.
         if !restored.written {
-            archive = self.open(input, context)?;
+            archive = self.open(of.input, context)?;
             opener = self.opener(&archive)?;
             restored = self.range_of(&archive, range, opener.as_ref(), &target, context)?;
         }
@@ -196,12 +192,8 @@ impl<'a> Decoding<'a> {
 
     fn pipe(&mut self, path: &Path, mut file: File) -> Result<Exit> {
         let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io(Action::Read, path, e))?;
-        let is_stream = match beginning {
-            Beginning::Stream => !self.args.open.is_given(),
-            Beginning::Sealed => self.args.open.passphrase,
-            Beginning::Other => false,
-        };
-        if is_stream && !self.wants_proofs() {
+        let way = way(self.args, beginning, true);
+        if way == Way::Stream {
             self.settings.given.check(STREAM)?;
             let target = self.container_target(path)?;
             return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
@@ -213,23 +205,10 @@ impl<'a> Decoding<'a> {
         let context = self.settings.context(&bars);
         let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs());
         let input = io::Cursor::new(head).chain(file);
-        // These options need the whole input: the path to a root may stand anywhere, a signature stands at the end, and
-        // a partial result takes all that is left. The pipe is therefore stored first and read like a file.
-        let needs_all = self.args.partial
-            || self.args.deep
-            || self.args.range.is_some()
-            || self.args.root.is_some()
-            || self.trust.is_some();
-        if needs_all && !self.args.early {
-            let input = Input::spooled(path, input)?;
-            if let Some(range) = self.args.range {
-                return self.range(range, (&input, &clue), path, Some(target), &context);
-            }
-            let archive = self.open(&input, &context).map_err(|e| self.explain(&clue, e))?;
-            let opener = self.opener(&archive)?;
-            let wish = self.wish(opener.as_ref());
-            let restored = archive.restore(target.open()?.destination(self.policy), wish, &context);
-            return self.finish(&target, &or_lost(restored)?, Some(&archive));
+        if way != Way::AsItComes {
+            let input = &Input::spooled(path, input)?;
+            let of = Encoding { input, clue: &clue, path, target: Some(target), is_pipe: true };
+            return self.encoding(way, of, &context);
         }
         let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
         let restored = pipe::restore(pipe, target.open()?.destination(self.policy), &context);
@@ -267,21 +246,8 @@ impl<'a> Decoding<'a> {
         Ok(exit)
     }
 
-    /// Receives the live stream that --stream or udp:// names.
-    fn told_stream(&self) -> Result<Exit> {
-        let path = match &self.args.inputs[..] {
-            [path] => path,
-            _ => {
-                return Err(
-                    Failure::usage("decode: a stream stands alone").help("name one file or one address")
-                );
-            }
-        };
-        self.settings.given.check(if Address::is_one(path) { NETWORK } else { STREAM })?;
-        if Address::is_one(path) {
-            let target = self.container_target(Path::new("-"))?;
-            return stream::receive_udp(path, &target, self.args, self.settings);
-        }
+    /// Receives the live stream in a file or pipe.
+    fn stream(&self, path: &Path) -> Result<Exit> {
         let input = open_input(path)?;
         if input.metadata().is_ok_and(|meta| meta.is_dir()) {
             return Err(
@@ -290,15 +256,6 @@ impl<'a> Decoding<'a> {
         }
         let target = self.container_target(path)?;
         stream::receive_bytes(path, Vec::new(), input, &target, self.args, self.settings)
-    }
-
-    /// Tells whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
-    fn wants_proofs(&self) -> bool {
-        self.args.root.is_some()
-            || self.trust.is_some()
-            || self.args.partial
-            || self.args.early
-            || self.args.range.is_some()
     }
 
     /// The failure of an input in which nothing was found. Options that a live stream has no use for made fec look for
@@ -324,6 +281,11 @@ impl<'a> Decoding<'a> {
             }
             (None, _) => Ok(None),
         }
+    }
+
+    /// The target that is known already, or that the archive names.
+    fn target(&self, archive: &Archive, opener: Option<&Opener>, of: &Encoding<'_>) -> Result<Target> {
+        of.target.clone().map_or_else(|| self.archive_target(archive, opener, of.path), Ok)
     }
 
     /// The target for an opened archive. Shard files record a name; a container's name loses its `.fec`.

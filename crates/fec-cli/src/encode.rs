@@ -6,8 +6,9 @@ mod task;
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, say};
-use crate::fits::table::{CONTAINER, NETWORK, PIPE, SEVERAL, SHARDS, STORES, STREAM};
 use crate::inputs::listed;
+use crate::plan::encode::Encode;
+use crate::plan::options::{CONTAINER, PIPE, SHARDS};
 use crate::settings::{Settings, print_line};
 use crate::sign;
 use crate::stores;
@@ -15,9 +16,9 @@ use crate::stream;
 use crate::target::{Outlet, Target, is_dash, outlet};
 use fec_base::io::output::OWNER_ALONE;
 use fec_base::names::hex;
-use fec_live::address::Address;
+use fec_keys::sign::SecretKey;
 use fecfile::error::Place;
-use fecfile::payload::{Options, Source};
+use fecfile::payload::Source;
 use report::Report;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -27,49 +28,26 @@ use std::time::Instant;
 use task::{Input, Task, options};
 
 pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
-    if args.live.stream {
-        if args.inputs.len() > 1 {
-            return Err(Failure::usage("encode --stream: one input is sent")
-                .help("pack them: tar c FILE FILE | fec encode --stream"));
-        }
-        let is_network = args.outputs.iter().any(|path| Address::is_one(path) || Address::is_other(path));
-        settings.given.check(if is_network { NETWORK } else { STREAM })?;
+    let plan = Encode::of(args, settings.given)?;
+    if plan == Encode::Stream {
         return stream::send(args, settings);
     }
-    if args.outputs.len() > 1 {
-        return Err(Failure::usage("encode: several -o are for --stream")
-            .help("shards may be moved to other places afterwards"));
-    }
-    let is_several = args.files_from.is_some() || args.inputs.len() > 1;
-    if args.inputs.len() > 1 && args.inputs.iter().any(|input| is_dash(input)) {
-        return Err(Failure::usage("encode: standard input is encoded alone"));
-    }
-    if is_several {
-        settings.given.check(SEVERAL)?;
-    } else if !args.stores.to.is_empty() {
-        settings.given.check(STORES)?;
-    } else {
-        settings.given.only_for(&[SHARDS, CONTAINER, PIPE])?;
-    }
-    if args.keep && args.secret.sign.is_some() {
-        return Err(Failure::usage("encode --sign: what is kept is not signed, and --keep is given")
-            .help("leave --keep out, and replace what is there with -f"));
-    }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
-    if let Some(list) = &args.files_from {
-        return list::run(&listed(list, args.null)?, key, args, settings);
+    match plan {
+        Encode::List(list) => list::run(&listed(list, args.null)?, key, args, settings),
+        Encode::Several(files) => list::run(files, key, args, settings),
+        Encode::Stores => to_stores(key, args, settings),
+        Encode::Stream | Encode::One => one(key, args, settings),
     }
-    if is_several {
-        return list::run(&args.inputs, key, args, settings);
-    }
+}
+
+/// Encodes one input to shard files or a container.
+fn one(key: Option<Arc<SecretKey>>, args: &args::Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let options = options(args, key.clone())?;
     let output = args.outputs.first().map(PathBuf::as_path);
     let task = Task { input: args.input(), output, key: key.as_deref(), args, settings };
     let input = task.open()?;
-    if !args.stores.to.is_empty() {
-        return to_stores(&task, input, &options, started);
-    }
     let target = task.target_of_one(&input)?;
     settings.given.check(match (&target, &input) {
         (Target::Folder(_), _) => SHARDS,
@@ -103,10 +81,12 @@ pub(crate) fn run(args: &args::Encode, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Sends the shards to stores.
-fn to_stores(task: &Task<'_>, input: Input, options: &Options, started: Instant) -> Result<Exit> {
-    let Task { args, settings, .. } = *task;
-    stores::check_send(args)?;
+/// Sends the shards of one input to stores.
+fn to_stores(key: Option<Arc<SecretKey>>, args: &args::Encode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let options = &options(args, key)?;
+    let task = Task { input: args.input(), output: None, key: None, args, settings };
+    let input = task.open()?;
     task.check_outputs(&input, &Target::Stdout)?;
     // Whoever may not read the payload must not read its shards. A pipe does not tell who may read its content.
     let made_of = |mode: u32| settings.policy(args.force).made_of(mode).permissions & (mode | OWNER_ALONE);

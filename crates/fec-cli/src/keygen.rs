@@ -3,8 +3,8 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::failure::{Exit, Result, misuse};
-use crate::fits::table::KEYS;
 use crate::passphrase;
+use crate::plan::options::KEYS;
 use crate::secrecy::no_core_dumps;
 use crate::settings::{SCHEMA_VERSION, Settings, print_line};
 use crate::sign;

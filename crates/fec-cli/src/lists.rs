@@ -2,7 +2,7 @@
 
 use crate::args::Common;
 use crate::failure::{Exit, Failure, Result};
-use crate::fits::Given;
+use crate::plan::given::Given;
 use crate::settings::{SCHEMA_VERSION, print_line};
 use crate::tuned;
 use fec_base::names::show;

@@ -14,13 +14,13 @@ mod details;
 mod encode;
 mod examples;
 mod failure;
-mod fits;
 mod inputs;
 mod keygen;
 mod link;
 mod lists;
 mod manual;
 mod passphrase;
+mod plan;
 mod progress;
 mod proofs;
 mod repair;
@@ -48,8 +48,8 @@ use failure::{Exit, Failure};
 use fec_base::io::lease::take_open_elsewhere;
 use fec_base::io::temporary::{Removed, take_removed};
 use fec_base::names::{bytes, show};
-use fits::Given;
-use fits::table::TEXT;
+use plan::given::Given;
+use plan::options::TEXT;
 use std::process::ExitCode;
 
 /// Parses the command line. Also returns the options that stand in it.

@@ -2,9 +2,9 @@
 
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
-use crate::fits::mode_of;
-use crate::fits::table::{CONTAINER, SHARDS, SIDECAR, STORES};
 use crate::inputs::{Clue, Inputs, check_kinds, inputs};
+use crate::plan::given::mode_of;
+use crate::plan::options::{CONTAINER, SHARDS, SIDECAR, STORES};
 use crate::proofs::{Proofs, has_root};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use crate::sidecar;

@@ -3,7 +3,7 @@
 use crate::args::Common;
 use crate::closed::check_stdout;
 use crate::failure::{Exit, Failure, Result, note_said, say, say_line};
-use crate::fits::Given;
+use crate::plan::given::Given;
 use crate::progress::{Bars, Mode};
 use crate::terminal::{folded, harmless};
 use crate::tuned;

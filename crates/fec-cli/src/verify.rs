@@ -8,9 +8,9 @@ mod table;
 
 use crate::args::{self, VerifyFormat};
 use crate::failure::{Exit, Failure, Result, misuse};
-use crate::fits::mode_of;
-use crate::fits::table::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use crate::inputs::{Clue, Inputs, beginning, check_kinds, check_not_piped_shard, inputs};
+use crate::plan::given::mode_of;
+use crate::plan::options::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use crate::proofs::{Proofs, has_root};
 use crate::settings::Settings;
 use crate::sidecar;

@@ -1,9 +1,9 @@
 //! Every option of every command is tried with everything that the command works on: it acts, or is refused. The tests
-//! walk the table that the command refuses by (`src/fits/table.rs`). A test beside the table checks that it has a row
+//! walk the table that the command refuses by (`src/plan/options.rs`). A test beside the table checks that it has a row
 //! for each option.
 
 mod common;
-#[path = "../src/fits/table.rs"]
+#[path = "../src/plan/options.rs"]
 mod table;
 
 use common::{Arena, code, listing, payload, text};

@@ -3,7 +3,7 @@
 use super::{ENDING, open};
 use crate::args;
 use crate::failure::{Exit, Failure, Result, misuse};
-use crate::fits::table::SIDECAR;
+use crate::plan::options::SIDECAR;
 use crate::settings::{SCHEMA_VERSION, Settings, print_lines};
 use crate::sign::args::Trusted;
 use crate::survey::survey;

@@ -17,10 +17,6 @@ pub(crate) fn send(
     Err(absent("encode --to"))
 }
 
-pub(crate) fn check_send(_: &Encode) -> Result<()> {
-    Err(absent("encode --to"))
-}
-
 pub(crate) fn check_root_file(_: &std::path::Path, _: fec_base::io::output::Policy) -> Result<()> {
     Err(absent("encode --to"))
 }

@@ -38,15 +38,6 @@ const LONGEST_LINE: usize = 4096;
 /// Most bytes of a list of places.
 const LONGEST_LIST: usize = 4 << 20;
 
-/// Refuses -f without --root-file: objects in stores are never replaced.
-pub(crate) fn check_send(args: &Encode) -> Result<()> {
-    if args.force && args.root_file.is_none() {
-        return Err(Failure::usage("encode --to: -f is for --root-file; objects in stores are not replaced")
-            .help("leave -f out"));
-    }
-    Ok(())
-}
-
 /// Sends the shards of `source` to the stores of --to. `name` is recorded; objects that are files get `permissions`.
 pub(crate) fn send(
     source: Source<'_>,
@@ -65,9 +56,6 @@ pub(crate) fn send(
         crowded: args.stores.crowded,
         permissions,
     };
-    if options.segment_len == 0 {
-        return Err(Failure::usage("encode --to: a segment has at least one byte"));
-    }
     let bars = settings.bars("scan");
     let context = settings.context(&bars);
     defer("encode", settings, false);

@@ -9,6 +9,6 @@ mod commands;
 mod report;
 
 #[cfg(not(feature = "stores"))]
-pub(crate) use absent::{check_root_file, check_send, decode, repair, send, verify};
+pub(crate) use absent::{check_root_file, decode, repair, send, verify};
 #[cfg(feature = "stores")]
-pub(crate) use commands::{check_root_file, check_send, decode, repair, send, verify};
+pub(crate) use commands::{check_root_file, decode, repair, send, verify};

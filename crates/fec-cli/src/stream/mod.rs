@@ -35,9 +35,6 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let ways = ways(args)?;
     let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase, true)?;
-    if key.is_none() && args.seal.cipher.is_some() {
-        return Err(Failure::usage("encode --stream: --cipher needs a key: give --key-file or --passphrase"));
-    }
     let cipher = args.seal.cipher.map_or_else(Cipher::best, Cipher::from);
     let sealing = key.map(|key| Sealing { key, cipher });
     let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
@@ -62,16 +59,9 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
 fn ways(args: &Encode) -> Result<Vec<Way>> {
     let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
     let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
-    let ways: Vec<Way> = named
+    named
         .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
-        .collect::<Result<_>>()?;
-    if args.outputs.len() > 1 && ways.len() < args.outputs.len() {
-        return Err(Failure::usage("encode --stream: several -o are for udp://, each a way to the receiver"));
-    }
-    if args.live.interface.len() > 1 && args.live.interface.len() != ways.len() {
-        return Err(Failure::usage("encode --stream: name one --interface, or one for each -o"));
-    }
-    Ok(ways)
+        .collect()
 }
 
 /// The payload bytes of a packet for `--packet auto`.
@@ -186,9 +176,6 @@ fn received(
 ) -> Result<Exit> {
     let is_network = matches!(source, PacketSource::Udp { .. });
     let key = key::key(args.live.key_file.as_deref(), args.open.passphrase, false)?;
-    if key.is_none() && args.live.max_age.is_some() {
-        return Err(Failure::usage("decode: --max-age is for sealed streams: give a --key-file"));
-    }
     // Nobody waits for the next bytes of a file.
     let is_live = is_network && !target.is_file();
     let options = args.live.options(is_network, is_live, key);

@@ -1,20 +1,18 @@
 //! Which options act on what a command was given. An option without effect is refused: its user believes that it acts,
 //! and exit code 0 would confirm that.
 
-pub(crate) mod table;
-
+use super::options::{self, COMMANDS, Command, Mode};
 use crate::failure::{Failure, Result};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use fec_core::params::Form;
-use table::{COMMANDS, Command, Mode};
 
 /// The mode of an encoding of this form.
 pub(crate) fn mode_of(form: Form) -> Mode {
     match form {
-        Form::Shards => table::SHARDS,
-        Form::Container => table::CONTAINER,
-        Form::Sidecar => table::SIDECAR,
+        Form::Shards => options::SHARDS,
+        Form::Container => options::CONTAINER,
+        Form::Sidecar => options::SIDECAR,
     }
 }
 
@@ -132,7 +130,7 @@ impl Given {
 
 #[cfg(test)]
 mod tests {
-    use super::table::{COMMANDS, Mode};
+    use super::super::options::{COMMANDS, Mode};
     use crate::args::Cli;
     use clap::CommandFactory;
 

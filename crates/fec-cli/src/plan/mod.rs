@@ -1,0 +1,31 @@
+//! The work that a command line asks for, decided before any of it is done: an enum of what can be asked of a command,
+//! the options that act on each, and one table of refusals. Nothing here looks at a file.
+
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod given;
+pub(crate) mod options;
+
+use crate::failure::{Failure, Result};
+
+/// Wrong use that the command line alone tells.
+pub(crate) struct Refusal<Line: 'static> {
+    /// Tells whether the line is refused.
+    applies: fn(&Line) -> bool,
+    /// The message.
+    what: &'static str,
+    /// Advice; may be empty.
+    help: &'static str,
+}
+
+/// Refuses a command line by the first row of the table that applies.
+///
+/// # Errors
+/// Wrong use.
+fn check<Line>(line: &Line, table: &[Refusal<Line>]) -> Result<()> {
+    match table.iter().find(|row| (row.applies)(line)) {
+        None => Ok(()),
+        Some(row) if row.help.is_empty() => Err(Failure::usage(row.what)),
+        Some(row) => Err(Failure::usage(row.what).help(row.help)),
+    }
+}
