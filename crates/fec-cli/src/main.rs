@@ -1,56 +1,31 @@
 //! `fec`: protects files and pipes against loss, corruption and tampering.
 //!
 //! ```text
-//! args ─▶ settings ─▶ encode | decode | verify | repair | bench ─▶ report, exit code
-//!                         │
-//!                         └─▶ fecfile, fec-bench: all the work
+//! line ─▶ settings ─▶ plan ─▶ run ─▶ say, exit code
+//!                              │
+//!                              └─▶ fecfile, fec-sidecar, fec-stores, fec-live, fec-bench: all the work
 //! ```
 
-mod args;
-mod bench;
-mod closed;
-mod decode;
-mod details;
-mod encode;
-mod examples;
-mod failure;
-mod inputs;
-mod keygen;
-mod link;
-mod lists;
-mod manual;
-mod passphrase;
+mod line;
 mod plan;
-mod progress;
-mod proofs;
-mod repair;
-mod report;
-mod seal;
-mod secrecy;
-mod secrets;
+mod run;
+mod say;
 mod settings;
-mod sidecar;
-mod sign;
-mod signals;
-mod stores;
-mod stream;
-mod survey;
-mod target;
-mod terminal;
-mod tuned;
+mod system;
 mod units;
-mod usage;
-mod verify;
 
-use args::{Cli, Command};
 use clap::{CommandFactory, FromArgMatches};
-use failure::{Exit, Failure};
 use fec_base::io::lease::take_open_elsewhere;
 use fec_base::io::temporary::{Removed, take_removed};
 use fec_base::names::{bytes, show};
+use line::{Cli, Command};
 use plan::given::Given;
 use plan::options::TEXT;
+use run::{bench, decode, encode, keygen, lists, manual, repair, sidecar, verify};
+use say::failure::{self, Exit, Failure};
+use say::{terminal, usage};
 use std::process::ExitCode;
+use system::{closed, secrets, signals};
 
 /// Parses the command line. Also returns the options that stand in it.
 fn parsed() -> Result<(Cli, Given), clap::Error> {

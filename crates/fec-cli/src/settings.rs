@@ -1,12 +1,12 @@
 //! Checked settings that all commands use.
 
-use crate::args::Common;
-use crate::closed::check_stdout;
-use crate::failure::{Exit, Failure, Result, note_said, say, say_line};
+use crate::line::Common;
 use crate::plan::given::Given;
-use crate::progress::{Bars, Mode};
-use crate::terminal::{folded, harmless};
-use crate::tuned;
+use crate::run::tuned;
+use crate::say::failure::{Exit, Failure, Result, note_said, say, say_line};
+use crate::say::terminal::{folded, harmless};
+use crate::system::closed::check_stdout;
+use crate::system::progress::{Bars, Mode};
 use fec_base::context::{Context, Progress};
 use fec_base::interrupt;
 use fec_base::io::output::Policy;

@@ -3,8 +3,8 @@
 use super::given::Given;
 use super::options::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use super::{Refusal, check};
-use crate::args;
-use crate::failure::Result;
+use crate::line;
+use crate::say::failure::Result;
 use fec_live::address::Address;
 use fecfile::forms::Beginning;
 use fecfile::range::PayloadRange;
@@ -36,7 +36,7 @@ pub(crate) enum Way {
     AsItComes,
 }
 
-const REFUSALS: [Refusal<args::Decode>; 3] = [
+const REFUSALS: [Refusal<line::Decode>; 3] = [
     Refusal {
         applies: |line| line.early && !line.trusted.signer.is_empty(),
         what: "decode --signer: with --early the payload would go out before the signature came",
@@ -55,12 +55,12 @@ const REFUSALS: [Refusal<args::Decode>; 3] = [
 ];
 
 /// Tells whether the line says that a live stream comes.
-fn is_told_stream(line: &args::Decode) -> bool {
+fn is_told_stream(line: &line::Decode) -> bool {
     line.live.is_told() || line.inputs.iter().any(|input| Address::is_one(input))
 }
 
 /// Tells whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
-fn wants_proofs(line: &args::Decode) -> bool {
+fn wants_proofs(line: &line::Decode) -> bool {
     line.root.is_some()
         || !line.trusted.signer.is_empty()
         || line.partial
@@ -73,7 +73,7 @@ impl Decode<'_> {
     ///
     /// # Errors
     /// Wrong use: options without effect, and the table of refusals.
-    pub(crate) fn of(line: &args::Decode, given: Given) -> Result<Decode<'_>> {
+    pub(crate) fn of(line: &line::Decode, given: Given) -> Result<Decode<'_>> {
         let is_told = is_told_stream(line);
         given.only_for(match (line.stores.from.is_empty(), is_told) {
             (false, _) => &[STORES],
@@ -100,7 +100,7 @@ impl Decode<'_> {
 
 /// The way to the payload of an input that begins so. A live stream has no proofs, and its key is no identity: options
 /// that ask for either make fec look for an encoding.
-pub(crate) fn way(line: &args::Decode, beginning: Beginning, is_pipe: bool) -> Way {
+pub(crate) fn way(line: &line::Decode, beginning: Beginning, is_pipe: bool) -> Way {
     let is_stream = match beginning {
         Beginning::Stream => !line.open.is_given(),
         Beginning::Sealed => line.open.passphrase,
@@ -114,20 +114,20 @@ pub(crate) fn way(line: &args::Decode, beginning: Beginning, is_pipe: bool) -> W
     }
 }
 
-/// Tells whether a pipe has to be stored first, and read like a file: the path to a root may stand anywhere, a signature
-/// stands at the end, and a partial result takes all that is left.
-fn needs_all(line: &args::Decode) -> bool {
+/// Tells whether a pipe has to be stored first, and read like a file: the path to a root may stand anywhere, a
+/// signature stands at the end, and a partial result takes all that is left.
+fn needs_all(line: &line::Decode) -> bool {
     line.partial || line.deep || line.root.is_some() || !line.trusted.signer.is_empty()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::line::{Cli, Command};
     use clap::{CommandFactory, FromArgMatches};
 
     /// The line, and the options that stand in it.
-    fn parsed(words: &str) -> (args::Decode, Given) {
+    fn parsed(words: &str) -> (line::Decode, Given) {
         let mut fec = Cli::command();
         let words = ["fec", "decode"].into_iter().chain(words.split_whitespace());
         let matches = fec.try_get_matches_from_mut(words).unwrap_or_else(|e| panic!("{e}"));

@@ -3,8 +3,8 @@
 use super::given::Given;
 use super::options::{CONTAINER, NETWORK, PIPE, SEVERAL, SHARDS, STORES, STREAM};
 use super::{Refusal, check};
-use crate::args;
-use crate::failure::Result;
+use crate::line;
+use crate::say::failure::Result;
 use fec_live::address::Address;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) enum Encode<'a> {
     One,
 }
 
-const REFUSALS: [Refusal<args::Encode>; 8] = [
+const REFUSALS: [Refusal<line::Encode>; 8] = [
     Refusal {
         applies: |line| line.live.stream && line.inputs.len() > 1,
         what: "encode --stream: one input is sent",
@@ -68,7 +68,7 @@ const REFUSALS: [Refusal<args::Encode>; 8] = [
     },
 ];
 
-fn has_no_key(line: &args::Encode) -> bool {
+fn has_no_key(line: &line::Encode) -> bool {
     line.live.key_file.is_none() && !line.seal.passphrase
 }
 
@@ -82,7 +82,7 @@ impl Encode<'_> {
     ///
     /// # Errors
     /// Wrong use: options without effect, and the table of refusals.
-    pub(crate) fn of(line: &args::Encode, given: Given) -> Result<Encode<'_>> {
+    pub(crate) fn of(line: &line::Encode, given: Given) -> Result<Encode<'_>> {
         let plan = match &line.files_from {
             _ if line.live.stream => Encode::Stream,
             Some(list) => Encode::List(list),
@@ -106,11 +106,11 @@ impl Encode<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::line::{Cli, Command};
     use clap::{CommandFactory, FromArgMatches};
 
     /// The line, and the options that stand in it.
-    fn parsed(words: &str) -> (args::Encode, Given) {
+    fn parsed(words: &str) -> (line::Encode, Given) {
         let mut fec = Cli::command();
         let words = ["fec", "encode"].into_iter().chain(words.split_whitespace());
         let matches = fec.try_get_matches_from_mut(words).unwrap_or_else(|e| panic!("{e}"));

@@ -2,7 +2,7 @@
 //! and exit code 0 would confirm that.
 
 use super::options::{self, COMMANDS, Command, Mode};
-use crate::failure::{Failure, Result};
+use crate::say::failure::{Failure, Result};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use fec_core::params::Form;
@@ -131,7 +131,7 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::super::options::{COMMANDS, Mode};
-    use crate::args::Cli;
+    use crate::line::Cli;
     use clap::CommandFactory;
 
     /// Options of all commands. They set how much is told, or are limits, permissions and ways to the same result,

@@ -6,7 +6,7 @@ pub(crate) mod encode;
 pub(crate) mod given;
 pub(crate) mod options;
 
-use crate::failure::{Failure, Result};
+use crate::say::failure::{Failure, Result};
 
 /// Wrong use that the command line alone tells.
 pub(crate) struct Refusal<Line: 'static> {

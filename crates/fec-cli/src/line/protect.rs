@@ -1,0 +1,68 @@
+//! The arguments of `fec protect`.
+
+use super::seal;
+use super::sign;
+use crate::line::examples;
+use crate::line::values::{root, sidecar_redundancy};
+
+use clap::Args;
+use fec_core::digest::Digest;
+use fec_keys::sign::Signer;
+use fec_sidecar::protect::Redundancy;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = examples::PROTECT)]
+pub(crate) struct Protect {
+    /// Files and folders; they are only read
+    #[arg(value_name = "PATH", required_unless_present = "files_from")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The sidecar [default: PATH.fecp, beside PATH]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Bring an existing sidecar up to date with the files and folders that it was made for: only what changed is
+    /// coded. A file with its recorded size and time is not read, so that damage is never mistaken for an edit; with
+    /// --root, --signer or --sign everything is read
+    #[arg(short, long)]
+    pub(crate) update: bool,
+    /// Recovery data in per cent of the files [default: 16%; with --update as before]
+    #[arg(short = 'r', long, value_name = "P%", value_parser = sidecar_redundancy)]
+    pub(crate) redundancy: Option<Redundancy>,
+    /// The folder that names are relative to [default: that of the sidecar, if all PATHs lie in it]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) base: Option<PathBuf>,
+    /// Leave out what matches this pattern, by its name or its path from the base; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) exclude: Vec<String>,
+    /// Also protect the files and folders that are listed in this file, a line each or with zero bytes between; `-` is
+    /// standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Leave out file systems that are mounted below PATH
+    #[arg(long)]
+    pub(crate) one_file_system: bool,
+    /// Also record SHA-256 of each file, for `fec manifest --sha256`; reads the files once more
+    #[arg(long)]
+    pub(crate) sha256: bool,
+    /// With --update: the root that the sidecar has now, 64 hexadecimal digits, or @FILE
+    #[arg(long, value_name = "HEX|@FILE", value_parser = root)]
+    pub(crate) root: Option<Digest>,
+    /// Replace an existing sidecar; with --update go on although many files are gone, or files have become empty
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) seal: seal::Seal,
+    /// With --update: open a sealed sidecar with the identities in this file; it is sealed anew for the recipients that
+    /// are named
+    #[arg(short, long, value_name = "FILE", conflicts_with = "passphrase", help_heading = "Sealing")]
+    pub(crate) identity: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: sign::Secret,
+    /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file.
+    /// With --sign it is that of the same key, unless others are given
+    #[arg(long, value_name = "PUB", value_parser = sign::signer, help_heading = "Signatures")]
+    pub(crate) signer: Vec<Signer>,
+    /// The file of the signature, which is read, and with --sign written [default: X.fecp.minisig]
+    #[arg(long, value_name = "FILE", help_heading = "Signatures")]
+    pub(crate) signature: Option<PathBuf>,
+}

@@ -1,0 +1,306 @@
+//! `fec encode FILE FILE …` and `--files-from`: one report line per file, in the order of the list.
+
+use crate::line;
+use crate::run::encode::task::{Input, Task, options};
+use crate::run::inputs::output_meant;
+use crate::run::target::{Target, is_dash};
+use crate::say::encode::Report;
+use crate::say::failure::{Exit, Failure, Result, misuse, plain, say};
+use crate::settings::{SCHEMA_VERSION, Settings, print_line, print_lines};
+use fec_base::io::temporary::parent;
+use fec_base::names::{counted, show};
+use fec_base::roots::put_line;
+use fec_base::threads::Threads;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_keys::sign::SecretKey;
+use fecfile::payload::Options;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Most small files that are encoded at the same time.
+const AT_ONCE: usize = 16;
+
+/// Most bytes of a small file.
+const SMALL: u64 = 1 << 20;
+
+/// A file that could not be encoded.
+#[derive(Serialize)]
+struct Failed<'a> {
+    schema_version: u32,
+    command: &'static str,
+    input: String,
+    error: &'a str,
+    help: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// Encodes every file of a list. A failed file does not stop the others. Returns the gravest exit code.
+pub(crate) fn run(
+    files: &[PathBuf],
+    key: Option<Arc<SecretKey>>,
+    args: &line::Encode,
+    settings: &Settings,
+) -> Result<Exit> {
+    let started = Instant::now();
+    let options = options(args, key.clone())?;
+    let output = args.outputs.first();
+    if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
+        return Err(misuse("write", output, "several files need an output each").help(
+            "write {} for the path of each, or {/} for its last component:\n  -o 'safe/{/}.fec'\n  -o '{}.shards/'",
+        ));
+    }
+    let mut outputs = Outputs::new(files);
+    let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
+    // Each passphrase is hardened separately, which takes 256 MiB of memory.
+    let at_once =
+        if args.seal.passphrase { 1 } else { settings.threads_asked.unwrap_or(AT_ONCE).min(AT_ONCE) };
+    for batch in batches(files, at_once) {
+        // In a list, `-` is a file of that name, not standard input.
+        let inputs: Vec<&Path> =
+            batch.iter().map(|file| if is_dash(file) { Path::new("./-") } else { file }).collect();
+        let places: Vec<Option<PathBuf>> =
+            inputs.iter().map(|input| output.map(|output| filled_in(output, input))).collect();
+        let begun = inputs.iter().zip(&places).map(|(input, place)| {
+            let task = Task { input, output: place.as_deref(), key: key.as_deref(), args, settings };
+            begin(task, &mut outputs)
+        });
+        let begun: Vec<Result<Begun<'_>>> = begun.collect();
+        for ((input, file), done) in inputs.iter().zip(batch).zip(at_the_same_time(begun, &options)) {
+            match done {
+                Ok((report, target)) => {
+                    kept += usize::from(report.kept);
+                    settings.report(&report, &report.brief(), false)?;
+                    if !settings.json {
+                        let mut line = Vec::new();
+                        put_line(&mut line, &report.digest, target.path().unwrap_or(input));
+                        print_lines(&line)?;
+                    }
+                }
+                Err(mut failure) => {
+                    if output.is_none() && args.files_from.is_none() && files.last() == Some(file) {
+                        failure = output_meant(failure, files, settings);
+                    }
+                    failed += 1;
+                    worst = worst.max(failure.exit);
+                    say(&failure.to_string());
+                    if settings.json {
+                        tell(input, &failure)?;
+                    }
+                }
+            }
+        }
+    }
+    if !settings.quiet && !settings.json {
+        let made = files.len() - kept - failed;
+        let seconds = started.elapsed().as_secs_f64();
+        let files = counted(files.len(), "file");
+        say(&format!("{files}: {made} encoded, {kept} kept, {failed} failed; {seconds:.2} s"));
+    }
+    Ok(worst)
+}
+
+/// Splits the files into batches, in order. Small files share a batch: most of their time is waiting for the disk.
+fn batches(files: &[PathBuf], at_once: usize) -> impl Iterator<Item = &[PathBuf]> {
+    let is_small = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|meta| meta.len() <= SMALL);
+    let mut rest = files;
+    std::iter::from_fn(move || {
+        let small = rest.iter().take(at_once).take_while(|file| is_small(file)).count();
+        let batch;
+        (batch, rest) = rest.split_at_checked(small.max(1))?;
+        Some(batch)
+    })
+}
+
+/// A file with its input open and its target checked.
+struct Begun<'a> {
+    task: Task<'a>,
+    input: Input,
+    target: Target,
+    started: Instant,
+}
+
+fn begin<'a>(task: Task<'a>, outputs: &mut Outputs) -> Result<Begun<'a>> {
+    let started = Instant::now();
+    let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
+    // Opening a FIFO could wait for ever.
+    if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return no_file();
+    }
+    if let Some(output) = task.args.outputs.first() {
+        check_below(output, task.input)?;
+    }
+    let input = task.open()?;
+    if matches!(input, Input::Pipe(_)) {
+        return no_file();
+    }
+    let target = task.target(&input);
+    task.check_outputs(&input, &target)?;
+    outputs.take(&target)?;
+    Ok(Begun { task, input, target, started })
+}
+
+impl Begun<'_> {
+    fn encode(self, options: &Options) -> Result<(Report, Target)> {
+        let (written, fate) = self.task.encode(self.input, &self.target, options)?;
+        let report = Report::new(
+            self.task.named(),
+            &self.target,
+            options,
+            (&written, &fate),
+            self.task.settings,
+            self.started,
+        );
+        Ok((report, self.target))
+    }
+}
+
+/// Encodes the files of a batch at the same time, on as many threads as can be had, up to one for each.
+fn at_the_same_time(begun: Vec<Result<Begun<'_>>>, options: &Options) -> Vec<Result<(Report, Target)>> {
+    let count = begun.len();
+    let begun: Vec<_> = begun.into_iter().map(|begun| Mutex::new(Some(begun))).collect();
+    let done: Vec<_> = (0..count).map(|_| Mutex::new(None)).collect();
+    Threads(count).run(count, &|nth| {
+        let begun = lock(&begun[nth]).take().expect("each is taken once");
+        *lock(&done[nth]) = Some(begun.and_then(|begun| begun.encode(options)));
+    });
+    done.into_iter().map(|done| into_value(done).expect("each was encoded")).collect()
+}
+
+/// Reports a failed file in one line.
+fn tell(input: &Path, failure: &Failure) -> Result<()> {
+    let failed = Failed {
+        schema_version: SCHEMA_VERSION,
+        command: "encode",
+        input: plain(&show(input)),
+        error: &failure.message,
+        help: failure.help.as_deref(),
+        exit_code: failure.exit.code(),
+    };
+    let line = serde_json::to_string(&failed)
+        .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
+    print_line(&line)
+}
+
+/// Paths that must not be written over: inputs of the list, and earlier outputs.
+struct Outputs {
+    /// The inputs (device and inode).
+    inputs: HashSet<(u64, u64)>,
+    folders: HashSet<(u64, u64)>,
+    taken: HashSet<PathBuf>,
+}
+
+/// The device and inode at a path, the same for every name that leads there.
+fn place(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+impl Outputs {
+    fn new(files: &[PathBuf]) -> Outputs {
+        Outputs {
+            inputs: files.iter().filter_map(|file| place(file)).collect(),
+            folders: files.iter().filter_map(|file| place(parent(file))).collect(),
+            taken: HashSet::new(),
+        }
+    }
+
+    /// Refuses a target that is or holds an input of the list, or that an earlier file has taken.
+    fn take(&mut self, target: &Target) -> Result<()> {
+        let Some(path) = target.path() else {
+            return Err(Failure::usage(format!("write {target}: several files need an output each"))
+                .help("name files or folders with -o"));
+        };
+        let holds_input = matches!(target, Target::Folder(_))
+            && place(path).is_some_and(|place| self.folders.contains(&place));
+        if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
+            return Err(misuse("write", path, "it is one of the inputs, or holds one")
+                .help("choose another output with -o"));
+        }
+        let folder = std::fs::canonicalize(parent(path)).unwrap_or_else(|_| parent(path).to_path_buf());
+        if !self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
+            return Err(misuse("write", path, "another of the files has this output")
+                .help("write {} for the whole path of each with -o"));
+        }
+        Ok(())
+    }
+}
+
+fn holds(path: &Path, what: &[u8]) -> bool {
+    path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
+}
+
+/// Refuses a listed path that would lead out of the folder in front of `{}` in -o.
+fn check_below(output: &Path, input: &Path) -> Result<()> {
+    let output = output.as_os_str().as_bytes();
+    let is_behind_folder = output.windows(2).skip(1).any(|part| part == b"{}");
+    let leads_up = input.components().any(|part| part == Component::ParentDir);
+    if is_behind_folder && leads_up {
+        return Err(misuse("encode", input, "with .. in its path, its output would leave the folder of -o")
+            .help("name it without .. , or write {/} for its last component"));
+    }
+    Ok(())
+}
+
+/// -o with each `{}` replaced by a file's path, and each `{/}` by its last component.
+fn filled_in(output: &Path, input: &Path) -> PathBuf {
+    let path = input.as_os_str().as_bytes();
+    let last = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+    let mut out = Vec::new();
+    let mut rest = output.as_os_str().as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = match (rest.strip_prefix(b"{}"), rest.strip_prefix(b"{/}")) {
+            (Some(rest), _) => {
+                out.extend_from_slice(path);
+                rest
+            }
+            (_, Some(rest)) => {
+                out.extend_from_slice(last);
+                rest
+            }
+            _ => {
+                out.push(*first);
+                behind
+            }
+        };
+    }
+    OsString::from_vec(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_stay_below_their_folder() {
+        for output in ["safe/{}.fec", "safe/{}/{/}.shards/", "/safe{}", "./{}.fec", "x{}"] {
+            for bad in ["../evil", "a/../../evil", "a/..", "/a/../../evil", "./../evil"] {
+                assert!(check_below(Path::new(output), Path::new(bad)).is_err(), "{output} {bad}");
+            }
+            for good in ["a/b", "/a/b", "a/..b", "./a", "a../b"] {
+                assert!(check_below(Path::new(output), Path::new(good)).is_ok(), "{output} {good}");
+            }
+        }
+        // These outputs stand beside the input, or use only its last component.
+        for output in ["{}.fec", "safe/{/}.fec"] {
+            assert!(check_below(Path::new(output), Path::new("../a")).is_ok(), "{output}");
+        }
+    }
+
+    #[test]
+    fn outputs_have_the_paths_of_their_inputs() {
+        let cases = [
+            ("{}.fec", "a/b", "a/b.fec"),
+            ("safe/{/}.fec", "/a/b c", "safe/b c.fec"),
+            ("{/}/{/}.shards/", "a/{}", "{}/{}.shards/"),
+            ("{{}}", "a", "{a}"),
+        ];
+        for (output, input, expected) in cases {
+            assert_eq!(filled_in(Path::new(output), Path::new(input)), Path::new(expected), "{output}");
+        }
+    }
+}

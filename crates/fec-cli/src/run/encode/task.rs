@@ -1,0 +1,277 @@
+//! A single file to encode: its input, its target, and the work.
+
+use crate::line;
+use crate::run::sign::Detached;
+use crate::run::stores;
+use crate::run::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet, quoted};
+use crate::say::failure::{Failure, Result, misuse};
+use crate::settings::Settings;
+use fec_base::io::folder::Folder;
+use fec_base::io::output::{self, is_same};
+use fec_base::io::own::open_regular;
+use fec_base::io::source::SourceFile;
+use fec_base::names::show;
+use fec_core::block::Code;
+use fec_core::error::FormatError;
+use fec_keys::sign::SecretKey;
+use fecfile::Context;
+use fecfile::encode;
+use fecfile::error::{Action, Error, ErrorKind, Place};
+use fecfile::keep::{self, Fate, Output};
+use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
+use fecfile::report::Written;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The input of an encoding.
+pub(crate) enum Input {
+    Regular(SourceFile),
+    Pipe(File),
+}
+
+/// A single file to encode.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) input: &'a Path,
+    /// -o.
+    pub(crate) output: Option<&'a Path>,
+    /// --sign.
+    pub(crate) key: Option<&'a SecretKey>,
+    pub(crate) args: &'a line::Encode,
+    pub(crate) settings: &'a Settings,
+}
+
+/// Tells whether a file belongs to sysfs (/sys): such a file claims the length of a page, and may end earlier.
+fn has_no_length(path: &Path) -> bool {
+    const SYSFS: u64 = 0x6265_6572;
+    // `f_type` has other types on other systems.
+    #[allow(clippy::unnecessary_cast)]
+    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == SYSFS)
+}
+
+pub(crate) fn options(args: &line::Encode, key: Option<Arc<SecretKey>>) -> Result<Options> {
+    let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
+    let code = Code::new(k.into(), m.into()).map_err(|e| {
+        Failure::usage(format!("-k {k} -m {m}: {e}")).help("k is at least 1 and k + m at most 256")
+    })?;
+    Ok(Options {
+        code,
+        hash: args.hash.into(),
+        set_size: args.set_size,
+        grouping: args.group_size.map_or(Grouping::Auto, Grouping::Sets),
+        payload_digests: PayloadDigests {
+            sha256: args.payload_digest.contains(&line::Hash::Sha256),
+            blake3: args.payload_digest.contains(&line::Hash::Blake3),
+        },
+        sealing: args.seal.sealing()?.map(Arc::new),
+        signing: key.filter(|_| args.signature.is_none()),
+    })
+}
+
+impl<'a> Task<'a> {
+    /// The input and the key that signs, for the report.
+    pub(crate) fn named(&self) -> (&'a Path, Option<&'a SecretKey>) {
+        (self.input, self.key)
+    }
+
+    pub(crate) fn open(&self) -> Result<Input> {
+        let path = self.input;
+        if is_dash(path) {
+            check_stdin("encode")?;
+            return open_input(path).map(Input::Pipe);
+        }
+        let meta = std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?;
+        if meta.is_dir() {
+            let name = show(path);
+            let name = name.trim_end_matches('/');
+            return Err(Failure::usage(format!("read {name}: it is a folder")).help(format!(
+                "pack it first:\n  tar c {} | fec encode - -o {}",
+                quoted(Path::new(name)),
+                quoted(Path::new(&format!("{name}.tar.fec")))
+            )));
+        }
+        // Files of /proc claim to be empty and are not: their length is unknown.
+        let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
+        let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io(Action::Read, path, e));
+        if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
+            // Sending to stores keeps memory bounded, and the pages of a map would count.
+            let map = self.settings.library.map && self.args.stores.to.is_empty();
+            return Ok(Input::Regular(SourceFile::open(path, map)?));
+        }
+        open_input(path).map(Input::Pipe)
+    }
+
+    /// -o, or FILE.shards/ for a file and standard output for a pipe.
+    pub(crate) fn target(&self, input: &Input) -> Target {
+        match (self.output, input) {
+            (Some(path), _) => Target::of(path),
+            (None, Input::Regular(_)) => {
+                let mut name = self.input.as_os_str().to_owned();
+                name.push(".shards");
+                Target::Folder(name.into())
+            }
+            (None, Input::Pipe(_)) => Target::Stdout,
+        }
+    }
+
+    /// The target of a single input. Without -o, the data goes to a new file that standard output is redirected to. Any
+    /// other standard output gets the root, as in `R=$(fec encode FILE)`.
+    pub(crate) fn target_of_one(&self, input: &Input) -> Result<Target> {
+        let target = self.target(input);
+        if self.args.print_root && target.is_stdout() {
+            return Err(Failure::usage("encode --print-root: standard output gets the container")
+                .help("name another output with -o; the root is on standard error"));
+        }
+        let is_said = self.output.is_some() || self.args.print_root || self.settings.json;
+        Ok(if !is_said && outlet() == Outlet::NewFile { Target::Stdout } else { target })
+    }
+
+    /// Refuses outputs that cannot be made, before any work.
+    pub(crate) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
+        let policy = self.settings.policy(self.args.force || self.args.keep);
+        let root_file = self.args.root_file.as_deref();
+        let signature = self.args.signature.as_deref();
+        if let (Some(one), Some(other)) = (root_file, signature)
+            && is_same(one, other)
+        {
+            return Err(misuse("write", one, "it is to hold both the root and the signature"));
+        }
+        let both = [(root_file, "--root-file"), (signature, "--signature")];
+        for (path, option) in both.into_iter().filter_map(|(path, option)| Some((path?, option))) {
+            if output::is_special(path) {
+                continue;
+            }
+            // --keep and --to accept an existing file with this very root.
+            match option {
+                "--root-file" if !self.args.stores.to.is_empty() => stores::check_root_file(path, policy)?,
+                _ => output::check_absent(path, policy)?,
+            }
+            output::check_folder(path)?;
+            if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
+                return Err(misuse("write", path, "it is the input or the output")
+                    .help(format!("choose another {option}")));
+            }
+        }
+        // The output cannot replace an input that is not a regular file.
+        if let Input::Regular(_) = input {
+            target.check_inputs([self.input])?;
+        }
+        Ok(())
+    }
+
+    /// The signature, if it goes to its own file.
+    pub(crate) fn detached(&self) -> Option<Detached<'a>> {
+        let policy = self.settings.policy(self.args.force);
+        self.key.zip(self.args.signature.as_deref()).map(|(key, path)| Detached { key, path, policy })
+    }
+
+    /// Encodes the input. With --keep, only what is missing or damaged.
+    pub(crate) fn encode(&self, input: Input, target: &Target, options: &Options) -> Result<(Written, Fate)> {
+        let (args, settings) = (self.args, self.settings);
+        let policy = match &input {
+            Input::Regular(source) => settings.policy(args.force).made_of(source.mode()),
+            Input::Pipe(pipe) => made_of_file(settings.policy(args.force), pipe),
+        };
+        let bars = settings.bars("scan");
+        let context = settings.context(&bars);
+        if let Target::Folder(_) = target
+            && args.group_size.is_some()
+        {
+            return Err(Failure::usage("--group-size is for containers: shard files are one group"));
+        }
+        let name = self.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let made = |written| (written, Fate::Made);
+        match (input, target) {
+            (Input::Regular(source), Target::Folder(path) | Target::File(path)) if args.keep => {
+                let output = match target {
+                    Target::Folder(_) => Output::Folder(path, name),
+                    _ => Output::File(path),
+                };
+                keep::encode(&source, output, policy, options, &context).map_err(|e| too_large(e, target))
+            }
+            (Input::Pipe(_), Target::Folder(_)) => {
+                Err(misuse("read", self.input, "its length is not known, shard files need it")
+                    .help("make a container: -o NAME.fec or -o -"))
+            }
+            (Input::Pipe(_), _) if args.keep => {
+                Err(misuse("keep", self.input, "it cannot be read twice, and may have to be")
+                    .help("save it to a file first, or leave --keep out"))
+            }
+            (Input::Regular(_), Target::Stdout | Target::Special(_)) if args.keep => {
+                Err(Failure::usage(format!("keep {target}: it cannot be looked at"))
+                    .help("name a file or a folder with -o, or leave --keep out"))
+            }
+            (Input::Regular(source), Target::Folder(folder)) => {
+                let store = Folder::new(folder, policy);
+                encode::to_store(&source, name, &store, options, &context)
+                    .map(made)
+                    .map_err(|e| too_large(e, target))
+            }
+            (Input::Regular(source), _) => {
+                let source = Source::Payload(&source as &dyn Payload);
+                container(source, target, policy, options, &context).map(made)
+            }
+            (Input::Pipe(mut pipe), _) => {
+                let source = Source::Pipe(&mut pipe, Place::Path(self.input.to_path_buf()));
+                container(source, target, policy, options, &context).map(made)
+            }
+        }
+    }
+
+    /// Writes --root-file. With --keep, a file that holds this very root stays as it is.
+    pub(crate) fn write_root(&self, path: &Path, text: &str) -> fecfile::Result<()> {
+        let is_there = self.args.keep && !path.is_symlink() && holds(path, text).unwrap_or(false);
+        if is_there {
+            return Ok(());
+        }
+        output::write_text(path, text, self.settings.policy(self.args.force))
+    }
+}
+
+/// Tells whether a file holds exactly this text.
+fn holds(path: &Path, text: &str) -> std::io::Result<bool> {
+    let mut there = Vec::new();
+    let Some(file) = open_regular(path)? else { return Ok(false) };
+    file.take(text.len() as u64 + 1).read_to_end(&mut there)?;
+    Ok(there == text.as_bytes())
+}
+
+fn container(
+    source: Source<'_>,
+    target: &Target,
+    policy: output::Policy,
+    options: &Options,
+    context: &Context<'_>,
+) -> Result<Written> {
+    let written = match target {
+        Target::File(path) | Target::Folder(path) => encode::to_file(source, path, policy, options, context),
+        Target::Stdout | Target::Special(_) => {
+            let (out, place) = target.sequential()?;
+            encode::to_writer(source, out, &place, options, context)
+        }
+    };
+    written.map_err(|e| too_large(e, target))
+}
+
+/// Turns an error into a failure, with advice where an option breaks a rule of the formats.
+fn too_large(error: Error, target: &Target) -> Failure {
+    let help = match &error.kind {
+        ErrorKind::Format(FormatError::Meta(_)) => None,
+        ErrorKind::Format(FormatError::SmallSet { .. }) => {
+            Some("choose a larger --set-size, or fewer shards")
+        }
+        ErrorKind::Format(_) if matches!(target, Target::Folder(_)) => {
+            Some("a larger --set-size makes fewer sets")
+        }
+        ErrorKind::Format(_) => Some("a smaller --set-size makes smaller sets"),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

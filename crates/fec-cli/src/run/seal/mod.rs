@@ -1,0 +1,3 @@
+//! Sealing: the options and keys that seal an encoding, and those that open it.
+
+mod keys;

@@ -1,0 +1,39 @@
+//! The commands on stores, in builds without stores: each one is refused.
+
+use crate::line::{Decode, Encode, Repair, Verify};
+use crate::say::failure::{Exit, Failure, Result};
+use crate::settings::Settings;
+use fecfile::payload::{Options, Source};
+use std::time::Instant;
+
+pub(crate) fn send(
+    _: Source<'_>,
+    _: (&[u8], u32),
+    _: &Options,
+    _: &Encode,
+    _: &Settings,
+    _: Instant,
+) -> Result<Exit> {
+    Err(absent("encode --to"))
+}
+
+pub(crate) fn check_root_file(_: &std::path::Path, _: fec_base::io::output::Policy) -> Result<()> {
+    Err(absent("encode --to"))
+}
+
+pub(crate) fn decode(_: &Decode, _: &Settings) -> Result<Exit> {
+    Err(absent("decode --from"))
+}
+
+pub(crate) fn verify(_: &Verify, _: &Settings) -> Result<Exit> {
+    Err(absent("verify --from"))
+}
+
+pub(crate) fn repair(_: &Repair, _: &Settings) -> Result<Exit> {
+    Err(absent("repair --from"))
+}
+
+fn absent(what: &str) -> Failure {
+    Failure::usage(format!("{what}: this build of fec has no stores"))
+        .help("use one with the feature `stores`, which cargo switches on by default")
+}

@@ -1,0 +1,356 @@
+//! The commands on stores: from arguments to the library, and from results to reports.
+
+use crate::line::stores::Network;
+use crate::line::{Decode, Encode, Repair, Verify};
+use crate::run::target::{Target, is_dash, payload_output};
+use crate::say::failure::{Exit, Failure, Result, misuse, say};
+use crate::say::stores::{DecodeReport, RepairReport, SendReport, VerifyReport};
+use crate::settings::{Settings, print_line, report_failure};
+use fec_base::interrupt;
+use fec_base::io::output::{Policy, check_absent, is_special, write_text};
+use fec_base::io::small;
+use fec_base::names::{hex, is_plain, show, show_bytes};
+use fec_base::roots::parse_root;
+use fec_core::digest::Digest;
+
+use fec_stores::call::CallOptions;
+use fec_stores::error::StoresError;
+use fec_stores::mend::StoredRepair;
+use fec_stores::places::Places;
+use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
+use fec_stores::stored::Stored;
+use fec_stores::target::{Target as Store, TargetError};
+
+use fecfile::error::{Action, Error, ErrorKind};
+use fecfile::payload::{Options, Source};
+use fecfile::seal::Opener;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Objects that are sent at the same time, unless --uploads says otherwise.
+const UPLOADS: usize = 8;
+/// Most lines of a list of places.
+const MOST_LINES: usize = 1024;
+/// Most bytes of a line of a list of places.
+const LONGEST_LINE: usize = 4096;
+/// Most bytes of a list of places.
+const LONGEST_LIST: usize = 4 << 20;
+
+/// Sends the shards of `source` to the stores of --to. `name` is recorded; objects that are files get `permissions`.
+pub(crate) fn send(
+    source: Source<'_>,
+    (name, permissions): (&[u8], u32),
+    options: &Options,
+    args: &Encode,
+    settings: &Settings,
+    started: Instant,
+) -> Result<Exit> {
+    let places = open(&targets(&args.stores.to)?, &args.network, settings)?;
+    let options = SendOptions {
+        encode: options.clone(),
+        segment_len: args.stores.segment_size.unwrap_or(SEGMENT),
+        spool: args.network.spool.clone(),
+        uploads: args.stores.uploads.map_or(UPLOADS, usize::from),
+        crowded: args.stores.crowded,
+        permissions,
+    };
+    let bars = settings.bars("scan");
+    let context = settings.context(&bars);
+    defer("encode", settings, false);
+    let sent = send_to(source, name, &places, &options, &context).map_err(explain("encode"))?;
+    let root = hex(&sent.root);
+    if let Some(path) = &args.root_file {
+        write_root(path, &root, settings.policy(args.force))?;
+    }
+    let report = SendReport::new(&sent, &places, args, settings, started);
+    settings.report(&report, &report.describe(), false)?;
+    settings.say_quietly("encode", || {
+        let lines = causes(sent.missing.iter(), &places).into_iter();
+        lines.map(|line| format!("did not arrive at {line}")).collect()
+    });
+    if !settings.json {
+        print_line(&root)?;
+    }
+    Ok(sent.class().map_or(Exit::Done, Exit::from))
+}
+
+/// Checks that --root-file may take a root: it does not exist, may be replaced, or already holds a root. The last case
+/// lets a user repeat the same command.
+pub(crate) fn check_root_file(path: &Path, policy: Policy) -> Result<()> {
+    let absent = check_absent(path, policy);
+    match absent {
+        Err(Error { kind: ErrorKind::Exists, .. }) if held_root(path).is_some() => Ok(()),
+        absent => Ok(absent?),
+    }
+}
+
+/// The root in a file that holds nothing else.
+fn held_root(path: &Path) -> Option<Digest> {
+    /// Enough bytes for a root and the end of its line.
+    const MOST: u64 = 80;
+    let mut text = Vec::new();
+    let file =
+        std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))?;
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, MOST), &mut text).ok()?;
+    parse_root(text.trim_ascii())
+}
+
+/// Writes --root-file. A file that holds this very root stays as it is.
+fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
+    if !is_special(path) && held_root(path).is_some_and(|held| hex(&held) == root) {
+        return Ok(());
+    }
+    write_text(path, &format!("{root}\n"), policy).map_err(|e| {
+        let is_other = matches!(&e.kind, ErrorKind::Exists);
+        let failure = Failure::from(e);
+        failure.help(match is_other {
+            true => format!(
+                "it holds another root, and is replaced with -f; the encoding is complete, and its root is {root}"
+            ),
+            false => format!("the encoding is complete; its root is {root}"),
+        })
+    })
+}
+
+/// Restores the encoding with the root --root from the stores of --from.
+pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
+    let output = payload_output(args.output.as_deref(), settings.json);
+    defer("decode", settings, output.is_some_and(is_dash));
+    let stored =
+        Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain("decode"))?;
+    let keys = args.open.keys()?;
+    let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
+    let opener = opener.as_ref();
+    let target = target(args, output, &stored, opener)?;
+    let policy = stored.made_of_objects(settings.policy(args.force));
+    let bars = settings.bars("scan");
+    let context = settings.context(&bars);
+    let mut out = target.open()?;
+    let restored = match args.range {
+        None => stored.restore(opener, out.destination(policy), &context),
+        Some(range) => stored.restore_range(range, opener, out.destination(policy), &context),
+    };
+    let restored = restored.map_err(explain("decode"))?;
+    let report = DecodeReport::new(&stored, (&restored, opener.is_some()), &places, &target, started);
+    settings.report(&report, &report.describe(), target.is_stdout())?;
+    Ok(Exit::Done)
+}
+
+/// Examines what the stores of --from still hold.
+pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
+    defer("verify", settings, false);
+    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+        .map_err(explain("verify"))?;
+    let bars = settings.bars("verify");
+    let context = settings.context(&bars);
+    let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
+    let report = VerifyReport::new(&stored, &verified, &places, started);
+    settings.report_here(&report, &report.describe())?;
+    let exit = verified.class().map_or(Exit::Done, Exit::from);
+    settings.report_damage(exit, || {
+        let can = if verified.margin() < 0 { "cannot" } else { "can" };
+        format!("{}: shards are missing or damaged; the payload {can} be restored", hex(&stored.root()))
+    });
+    Ok(exit)
+}
+
+/// Makes lost shards and manifests anew.
+pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let mut all = targets(&args.stores.from)?;
+    let mut to: Vec<Store> = targets_or_none(&args.to)?;
+    if to.is_empty() {
+        to = all.iter().filter(|target| !target.is_read_only()).cloned().collect();
+    }
+    if let Some(target) = to.iter().find(|target| target.is_read_only()) {
+        return Err(Failure::usage(format!("repair --to {}: this place is only for reading", target.name())));
+    }
+    // The domains of --to override those of --from.
+    for target in &to {
+        match all.iter_mut().find(|other| other.name() == target.name()) {
+            Some(other) => *other = target.clone(),
+            None => all.push(target.clone()),
+        }
+    }
+    let numbers = (0..all.len()).filter(|nth| to.iter().any(|target| target.name() == all[*nth].name()));
+    let how = StoredRepair { to: numbers.collect(), now: args.now, deep: args.deep, dry_run: args.dry_run };
+    if how.to.is_empty() {
+        return Err(Failure::usage("repair --from: none of these places can be written to")
+            .help("name others with --to"));
+    }
+    let places = open(&all, &args.network, settings)?;
+    defer("repair", settings, false);
+    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+        .map_err(explain("repair"))?;
+    let bars = settings.bars("repair");
+    let context = settings.context(&bars);
+    let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
+    let report = RepairReport::new(&stored, &repaired, &places, &how, started);
+    settings.report(&report, &report.describe(), false)?;
+    if repaired.class(args.dry_run).is_some() {
+        settings.say_quietly("repair", || report.lines(causes(repaired.missing.iter(), &places)));
+    }
+    Ok(repaired.class(args.dry_run).map_or(Exit::Done, Exit::from))
+}
+
+fn root(root: Option<Digest>) -> Result<Digest> {
+    root.ok_or_else(|| Failure::usage("--from needs --root: it is what proves that the right bytes come"))
+}
+
+/// The places that options name, at least one.
+fn targets(named: &[String]) -> Result<Vec<Store>> {
+    let targets = targets_or_none(named)?;
+    if targets.is_empty() {
+        return Err(Failure::usage("no place is named").help("write s3://BUCKET/PREFIX, or a folder"));
+    }
+    Ok(targets)
+}
+
+/// The places that options name. `@FILE` is a list with one place per line and comments behind `#`.
+fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
+    let mut targets = Vec::new();
+    for name in named {
+        match name.strip_prefix('@') {
+            None => targets.push(parse(name)?),
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let text =
+                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io(Action::Read, &path, e))?;
+                let lines =
+                    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+                for (count, line) in lines.enumerate() {
+                    if count == MOST_LINES {
+                        let what = format!("{}: more than {MOST_LINES} places are named in it", show(&path));
+                        return Err(Failure::usage(what));
+                    }
+                    if line.len() > LONGEST_LINE {
+                        let why = format!("a line has more than {LONGEST_LINE} bytes, and names no place");
+                        return Err(misuse("read", &path, &why).help("it lists a place on each line"));
+                    }
+                    targets.push(parse(line)?);
+                }
+            }
+        }
+    }
+    Ok(targets)
+}
+
+fn parse(name: &str) -> Result<Store> {
+    Store::parse(name).map_err(|e| {
+        // The text may hold a misplaced secret.
+        let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
+            (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
+            (true, None) => Failure::usage(e.to_string()),
+            (false, _) => {
+                Failure::usage(format!("{}: {e}", show(name.split(',').next().unwrap_or_default())))
+            }
+        };
+        match e {
+            TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {
+                failure.help("a folder that is called so is named with ./ before it")
+            }
+            TargetError::Colon(_) => failure.help(format!("a folder that is called so is ./{name}")),
+            _ => failure,
+        }
+    })
+}
+
+fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Places> {
+    let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
+    let mut places = Places::open(targets, options, settings.library.sync).map_err(explain("open"))?;
+    places.cancel = interrupt::cancel().child();
+    Ok(places)
+}
+
+/// The target of the payload: -o, or the recorded name.
+fn target(
+    args: &Decode,
+    output: Option<&Path>,
+    stored: &Stored<'_>,
+    opener: Option<&Opener>,
+) -> Result<Target> {
+    let name = || {
+        let name = stored
+            .name()
+            .or_else(|| opener.and_then(Opener::name))
+            .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))?;
+        if !is_plain(name) {
+            let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name));
+            return Err(Failure::usage(what).help("name the output with -o"));
+        }
+        Ok(PathBuf::from(OsString::from_vec(name.to_vec())))
+    };
+    let target = match output.map(Target::of) {
+        None => Target::File(name()?),
+        Some(Target::Folder(folder)) => Target::File(folder.join(name()?)),
+        Some(target) => target,
+    };
+    if let Target::File(path) = &target {
+        fec_base::io::output::check_absent(
+            path,
+            fec_base::io::output::Policy::new()
+                .with_force(args.force)
+                .with_sync(false)
+                .with_permissions(fec_base::io::output::ANYBODY),
+        )?;
+    }
+    Ok(target)
+}
+
+/// Makes a signal end the run in an orderly way, and soon, even if the run waits for a pipe.
+fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
+    let is_json = settings.json;
+    interrupt::defer_briefly(move || {
+        let failure = interrupted(command);
+        say(&failure.to_string());
+        if is_json {
+            report_failure(&failure, stdout_is_data);
+        }
+    });
+}
+
+fn interrupted(command: &str) -> Failure {
+    let failure = Failure::new(Exit::Interrupted, format!("{command}: interrupted"));
+    match command {
+        "encode" | "repair" => failure.help("what was sent stays, and the next run goes on from there"),
+        _ => failure,
+    }
+}
+
+/// Puts an error into the words of the command line.
+fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
+    move |error| match error.kind {
+        ErrorKind::Cancelled => {
+            if !interrupt::may_speak() {
+                // The thread that speaks also ends the process.
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            interrupted(command)
+        }
+        _ => with_help(error),
+    }
+}
+
+fn with_help(error: Error) -> Failure {
+    let Some(cause) = error.cause() else { return error.into() };
+    let help = match cause {
+        StoresError::Crowded(_) => {
+            "name more domains, choose more recovery shards with -m, or accept it with --crowded"
+        }
+        StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
+            "nothing is promised; what was sent stays: run the same command again, it sends only what is missing"
+        }
+        StoresError::ManySegments { .. } => "choose a larger --segment-size",
+        StoresError::NotFound { .. } => "is it the right root, and are these all the places?",
+        StoresError::FewLeft { .. } => "name further places with --from; try again when all of them answer",
+        StoresError::ReadOnly => "shards go to s3://, gs://, az://, file:// and folders",
+        _ => return error.into(),
+    };
+    Failure::from(error).help(help)
+}

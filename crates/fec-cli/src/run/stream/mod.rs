@@ -1,0 +1,246 @@
+//! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and from results to reports.
+
+mod key;
+
+use crate::line::stream::Stats;
+use crate::line::{Decode, Encode};
+use crate::run::target::{Target, is_dash, made_of_file, made_of_inputs, open_input, quoted};
+use crate::say::failure::{Exit, Failure, Result, misuse, say, say_line};
+use crate::say::stream::{self as report, ReceivedReport, SentReport};
+use crate::say::stream_help;
+use crate::settings::Settings;
+use fec_base::interrupt;
+use fec_base::io::output::{FileOut, Policy, check_absent};
+use fec_base::names::show;
+use fec_keys::cipher::Cipher;
+use fec_live::LiveError;
+use fec_live::address::Address;
+use fec_live::output::Output;
+use fec_live::paths::Way;
+use fec_live::receive::{PacketSource, ReceptionWatcher, receive};
+use fec_live::received::Received;
+use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
+use fec_live::udp::Replies;
+use fecfile::error::{Action, Cause, Place};
+use fecfile::{Error, ErrorKind};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Sends the stream that the arguments of `encode --stream` describe.
+pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
+    let started = Instant::now();
+    let ways = ways(args)?;
+    let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase, true)?;
+    let cipher = args.seal.cipher.map_or_else(Cipher::best, Cipher::from);
+    let sealing = key.map(|key| Sealing { key, cipher });
+    let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
+    let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
+    let input = open(args.input())?;
+    let (destination, output) = destination(args, ways, made_of_file(settings.policy(args.force), &input))?;
+    let bars = settings.live_bars();
+    let context = settings.context(&bars);
+    let place = Place::Path(args.input().to_path_buf());
+    if !matches!(&destination, PacketDestination::Bytes(output) if output.is_file()) {
+        // The receiver is told of the end. An output file would hold only a part of the input, and does not appear.
+        interrupt::defer();
+    }
+    let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json };
+    let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option)?;
+    let report = SentReport::new(args, output.clone(), &sent, settings, started.elapsed());
+    settings.report(&report, &report.describe(), report.is_on_stdout())?;
+    Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
+}
+
+/// The ways that -o names, if any.
+fn ways(args: &Encode) -> Result<Vec<Way>> {
+    let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
+    let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
+    named
+        .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
+        .collect()
+}
+
+/// The payload bytes of a packet for `--packet auto`.
+fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
+    match args.live.packet.0 {
+        None if !ways.is_empty() => Ok(payload_for(ways, is_sealed)?),
+        _ => Ok(SendOptions::default().payload),
+    }
+}
+
+/// Prints what happens while a stream is sent.
+struct Teller<'a> {
+    output: &'a str,
+    is_quiet: bool,
+}
+
+impl SendWatcher for Teller<'_> {
+    fn is_stopped(&self) -> bool {
+        interrupt::interrupted()
+    }
+
+    fn not_received(&mut self, replies: &Replies) {
+        if !self.is_quiet {
+            let why = if replies.refused > 0 { "nobody receives there yet" } else { "there is no way there" };
+            say(&format!("{}: {why}; the stream goes on", self.output));
+        }
+    }
+}
+
+/// Puts an error of the form into the words of the command line, where an option chose the form.
+fn as_option(error: Error) -> Error {
+    match error.cause() {
+        Some(LiveError::Settings(_) | LiveError::Push(_)) => Error { action: Action::EncodeStream, ..error },
+        _ => error,
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?.is_dir() {
+        return Err(misuse("read", path, "it is a folder")
+            .help(format!("pack it first:\n  tar c {} | fec encode --stream -", quoted(path))));
+    }
+    open_input(path)
+}
+
+/// Opens the destination that -o names. Also returns its name for reports.
+fn destination(
+    args: &Encode,
+    ways: Vec<Way>,
+    policy: Policy,
+) -> Result<(PacketDestination<'static>, String)> {
+    if !ways.is_empty() {
+        let names: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
+        return Ok((PacketDestination::Udp(ways), names.join(", ")));
+    }
+    let path = args.outputs.first().map_or(Path::new("-"), PathBuf::as_path);
+    let target = Target::of(path);
+    if target.path().is_some() {
+        check_absent(path, policy)?;
+        target.check_inputs([args.input()])?;
+    }
+    Ok((PacketDestination::Bytes(output(&target, policy)?), target.to_string()))
+}
+
+fn address(path: &Path) -> Result<Address> {
+    Address::parse(path).map_err(|e| {
+        let failure = Failure::new(e.class().into(), e.to_string());
+        Failure { help: stream_help::help(&e), ..failure }
+    })
+}
+
+/// Opens an output for bytes in order.
+fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
+    match target {
+        Target::File(path) => Ok(Output::file(FileOut::create(path, policy)?)),
+        Target::Folder(path) => Err(Error::at(Action::Write, path.as_path(), ErrorKind::IsFolder).into()),
+        Target::Stdout | Target::Special(_) => {
+            let (file, place) = target.sequential()?;
+            Ok(Output::stream(place, file))
+        }
+    }
+}
+
+/// Receives the live stream in a file or pipe. `head` holds the bytes that were read before.
+pub(crate) fn receive_bytes(
+    path: &Path,
+    head: Vec<u8>,
+    input: File,
+    target: &Target,
+    args: &Decode,
+    settings: &Settings,
+) -> Result<Exit> {
+    let source = PacketSource::Bytes { place: path.into(), head, input: Box::new(input) };
+    received(source, &show(path), target, args, settings)
+}
+
+/// Receives a live stream at udp://ADDRESS:PORT.
+pub(crate) fn receive_udp(path: &Path, target: &Target, args: &Decode, settings: &Settings) -> Result<Exit> {
+    let address = address(path)?;
+    let name = address.to_string();
+    let source = PacketSource::Udp { address, interface: args.live.interface() };
+    received(source, &name, target, args, settings)
+}
+
+/// Receives the stream of a source and prints the outcome. `input` names the source in reports.
+fn received(
+    source: PacketSource,
+    input: &str,
+    target: &Target,
+    args: &Decode,
+    settings: &Settings,
+) -> Result<Exit> {
+    let is_network = matches!(source, PacketSource::Udp { .. });
+    let key = key::key(args.live.key_file.as_deref(), args.open.passphrase, false)?;
+    // Nobody waits for the next bytes of a file.
+    let is_live = is_network && !target.is_file();
+    let options = args.live.options(is_network, is_live, key);
+    let output = output(target, made_of_inputs(settings.policy(args.force), &args.inputs))?;
+    let bars = settings.live_bars();
+    let context = settings.context(&bars);
+    if args.live.follow {
+        interrupt::defer();
+    }
+    let is_quiet = settings.quiet || settings.json;
+    let mut printer = Printer { input, stats: args.live.stats, is_quiet, told: (0.0, 0) };
+    let received = receive(source, output, &options, &mut printer, &context)?;
+    let report = ReceivedReport::new(input, target, &received, settings);
+    settings.report(&report, &report.describe(&received), target.is_stdout())?;
+    let exit = received.class().map_or(Exit::Done, Exit::from);
+    if exit != Exit::Done && printer.is_quiet {
+        say(&format!("fec: decode {input}: the stream is not whole"));
+    }
+    Ok(exit)
+}
+
+/// Prints what happens while a stream is received.
+struct Printer<'a> {
+    input: &'a str,
+    stats: Option<Stats>,
+    is_quiet: bool,
+    /// The seconds and bytes of the previous line.
+    told: (f64, u64),
+}
+
+impl ReceptionWatcher for Printer<'_> {
+    fn over(&mut self, received: &Received) {
+        match self.stats {
+            Some(Stats::Json) => say_line(&report::over_line(received)),
+            _ if self.is_quiet && received.is_whole() => {}
+            _ => say(&report::over(self.input, received)),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        interrupt::interrupted()
+    }
+
+    fn listening(&mut self, address: SocketAddr) {
+        let local = format!("udp://{address}");
+        match self.stats {
+            Some(Stats::Json) => say_line(&report::listening(&local)),
+            _ if self.is_quiet => {}
+            _ => say(&format!("receiving on {local}")),
+        }
+    }
+
+    fn not_accepted(&mut self, received: &Received, why: &LiveError) {
+        let since = if received.arrived > 0 { "nothing is accepted any more: " } else { "" };
+        let help = stream_help::help(why).map_or_else(String::new, |help| format!("\n     {help}"));
+        say(&format!("fec: decode {}: {since}{why}; still waiting{help}", self.input));
+    }
+
+    fn so_far(&mut self, received: &Received) {
+        let (time, bytes) = (received.time.as_secs_f64(), received.payload_bytes);
+        // A stream that follows another begins at zero.
+        let (before, bytes_before) = Some(self.told).filter(|told| told.0 < time).unwrap_or_default();
+        self.told = (time, bytes);
+        let mbps = bytes.saturating_sub(bytes_before) as f64 * 8e-6 / (time - before).max(1e-3);
+        match self.stats {
+            Some(Stats::Json) => say_line(&report::line(received, mbps)),
+            _ => say(&report::text(received, mbps)),
+        }
+    }
+}

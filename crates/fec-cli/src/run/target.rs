@@ -1,0 +1,303 @@
+//! Destinations of output and sources of input: paths of the command line, `-`, and the files behind them.
+
+use crate::say::failure::{Failure, Result, misuse};
+use crate::system::closed;
+use crate::system::secrets::hides;
+use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
+use fec_base::io::temporary::parent;
+use fec_base::names::show;
+use fecfile::error::{Action, Place};
+use rustix::fs::{OFlags, fcntl_getfl, fstat};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The destination of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Standard output.
+    Stdout,
+    /// A device, FIFO or socket: written from front to back.
+    Special(PathBuf),
+    /// A file that appears when it is whole.
+    File(PathBuf),
+    /// A folder of files that appears when all are whole.
+    Folder(PathBuf),
+}
+
+impl Target {
+    /// The target that `path` names: `-`, a folder (it exists as one, or ends in a slash), a device, or a file.
+    pub(crate) fn of(path: &Path) -> Target {
+        let bytes = path.as_os_str().as_bytes();
+        if is_dash(path) {
+            Target::Stdout
+        } else if bytes.ends_with(b"/") || path.is_dir() {
+            Target::Folder(OsString::from_vec(trim_slashes(bytes).to_vec()).into())
+        } else if is_special(path) {
+            Target::Special(path.into())
+        } else {
+            Target::File(path.into())
+        }
+    }
+
+    /// The path, if output there could replace another file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Target::File(path) | Target::Folder(path) => Some(path),
+            Target::Stdout | Target::Special(_) => None,
+        }
+    }
+
+    pub(crate) fn is_stdout(&self) -> bool {
+        *self == Target::Stdout
+    }
+
+    /// Tells whether the output ends up in a file, which may be one that standard output was redirected to.
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Target::File(_) | Target::Folder(_) => true,
+            Target::Stdout => io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .is_ok_and(|stdout| File::from(stdout).metadata().is_ok_and(|metadata| metadata.is_file())),
+            Target::Special(_) => false,
+        }
+    }
+
+    /// Opens a target that is written from front to back. Also returns its name for errors.
+    ///
+    /// # Errors
+    /// When standard output is a terminal, or a device cannot be opened.
+    pub(crate) fn sequential(&self) -> Result<(File, Place)> {
+        match self {
+            Target::Stdout => Ok((stdout_for_data()?, Place::Output)),
+            Target::Special(path) | Target::File(path) | Target::Folder(path) => {
+                Ok((open_special(path)?, Place::Path(path.clone())))
+            }
+        }
+    }
+
+    /// Opens the target.
+    ///
+    /// # Errors
+    /// As [`sequential`](Target::sequential).
+    pub(crate) fn open(&self) -> Result<OpenTarget<'_>> {
+        Ok(match self {
+            Target::File(path) | Target::Folder(path) => OpenTarget::File(path),
+            Target::Stdout | Target::Special(_) => {
+                let (file, place) = self.sequential()?;
+                OpenTarget::Writer(file, place)
+            }
+        })
+    }
+
+    /// Refuses an output that would replace an input, or a shard in an input folder.
+    ///
+    /// # Errors
+    /// Wrong use.
+    pub(crate) fn check_inputs<'a>(&self, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        let Some(path) = self.path() else { return Ok(()) };
+        let is_folder = matches!(self, Target::Folder(_));
+        for input in inputs.into_iter().filter(|input| !is_dash(input)) {
+            let is_its_folder = || is_folder && is_same(path, parent(input));
+            let is_shard_in_it = || is_shard_file(path).unwrap_or(false) && is_same(parent(path), input);
+            if is_same(path, input) || is_its_folder() || is_shard_in_it() {
+                return Err(misuse("write", path, "it is the input, or stands in its place")
+                    .help("choose another output with -o"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A target that is ready for a payload.
+pub(crate) enum OpenTarget<'a> {
+    File(&'a Path),
+    Writer(File, Place),
+}
+
+impl OpenTarget<'_> {
+    /// The library's destination; a file is made by `policy`.
+    pub(crate) fn destination(&mut self, policy: Policy) -> Destination<'_> {
+        match self {
+            OpenTarget::File(path) => Destination::File(path, policy),
+            OpenTarget::Writer(file, place) => Destination::Writer(file, place.clone()),
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Stdout => f.write_str("-"),
+            Target::Special(path) | Target::File(path) => f.write_str(&show(path)),
+            Target::Folder(path) => write!(f, "{}/", show(path).trim_end_matches('/')),
+        }
+    }
+}
+
+/// A path, quoted for a shell. A name that begins like an option gets its folder in front, and bytes that are not shown
+/// are escaped as shells other than the plainest read it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let (shown, bytes) = (show(path), path.as_os_str().as_bytes());
+    let front = if bytes.starts_with(b"-") && !is_dash(path) { "./" } else { "" };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if shown.chars().all(is_plain) {
+        format!("{front}{shown}")
+    } else if shown.as_bytes() == bytes || hides(&shown) {
+        format!("'{front}{}'", shown.replace('\'', "'\\''"))
+    } else {
+        format!("$'{front}{}'", escaped(bytes))
+    }
+}
+
+/// Bytes as they stand between `$'` and `'`.
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let escape = |out: &mut String, bytes: &[u8]| {
+        bytes.iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let mut utf8 = [0; 4];
+            let utf8 = &*c.encode_utf8(&mut utf8);
+            match c {
+                '\'' | '\\' => out.extend(['\\', c]),
+                _ if show(utf8) == utf8 => out.push(c),
+                _ => escape(&mut out, utf8.as_bytes()),
+            }
+        }
+        escape(&mut out, chunk.invalid());
+    }
+    out
+}
+
+/// Tells whether a path stands for standard input or output.
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The name of an input in a report for people.
+pub(crate) fn input_name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// The name of an output in a report for people.
+pub(crate) fn output_name(output: &str) -> &str {
+    if output == "-" { "standard output" } else { output }
+}
+
+/// The kind of file behind standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// A terminal, or a device that throws everything away.
+    Terminal,
+    /// A file that was made or emptied for this command, as by `> FILE`. It gets the data.
+    NewFile,
+    /// A pipe or a socket, or a probable log: a file that others write to as well.
+    Other,
+}
+
+/// Finds out what is behind standard output.
+pub(crate) fn outlet() -> Outlet {
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    let Ok(meta) = stdout.as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata()) else {
+        return Outlet::Other;
+    };
+    if meta.file_type().is_char_device() {
+        return Outlet::Terminal;
+    }
+    let is_appended = || fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::APPEND));
+    let takes_errors =
+        || fstat(&stderr).is_ok_and(|other| (other.st_dev, other.st_ino) == (meta.dev(), meta.ino()));
+    if meta.is_file() && meta.len() == 0 && !is_appended() && !takes_errors() {
+        return Outlet::NewFile;
+    }
+    Outlet::Other
+}
+
+/// The output of a payload: -o, or else standard output if it is a new file and is not to get a report.
+pub(crate) fn payload_output(output: Option<&Path>, json: bool) -> Option<&Path> {
+    let is_redirected = || !json && outlet() == Outlet::NewFile;
+    output.or_else(|| is_redirected().then_some(Path::new("-")))
+}
+
+/// Refuses to wait for somebody to type a command's input.
+///
+/// # Errors
+/// Wrong use: standard input is a terminal.
+pub(crate) fn check_stdin(command: &str) -> Result<()> {
+    if io::stdin().is_terminal() {
+        return Err(Failure::usage(format!("{command}: standard input is a terminal"))
+            .help(format!("name a file, or see fec {command} --help")));
+    }
+    Ok(())
+}
+
+/// Standard input, as a separate file.
+pub(crate) fn stdin() -> Result<File> {
+    closed::check_stdin().map_err(|e| Failure::io(Action::Read, Path::new("-"), e))?;
+    let fd = io::stdin().as_fd().try_clone_to_owned();
+    fd.map(File::from).map_err(|e| Failure::io(Action::Read, Path::new("-"), e))
+}
+
+/// Standard input for `-`, otherwise the file.
+pub(crate) fn open_input(path: &Path) -> Result<File> {
+    if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io(Action::Read, path, e)) }
+}
+
+/// The policy for outputs made from an open file. A pipe sets no limit on who may read them.
+pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
+    match file.metadata() {
+        Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+        _ => policy,
+    }
+}
+
+/// The policy for outputs made from these inputs. `-` is standard input.
+pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
+    let is_stdin_read = inputs.is_empty() || inputs.iter().any(|path| is_dash(path));
+    let policy = match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(stdin) if is_stdin_read => made_of_file(policy, &File::from(stdin)),
+        _ => policy,
+    };
+    policy.made_of_paths(inputs.iter().map(PathBuf::as_path).filter(|path| !is_dash(path)))
+}
+
+/// Standard output for payload bytes.
+pub(crate) fn stdout_for_data() -> Result<File> {
+    closed::check_stdout().map_err(Failure::stdout)?;
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Err(Failure::usage("write standard output: it is a terminal, and the bytes are not text")
+            .help("send it to a file or a pipe, or name one with -o"));
+    }
+    closed::note_stdout_data();
+    stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
+}
+
+/// The path without trailing slashes. The root folder stays.
+fn trim_slashes(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
+    &path[..end.min(path.len())]
+}
+
+/// The file name extension of sidecars.
+pub(crate) const ENDING: &str = "fecp";
+
+/// The default place of the sidecar of a file or folder. `None` if nothing can lie beside the path.
+pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+    let place = match path.file_name() {
+        Some(_) => path.to_path_buf(),
+        // The path ends in `.` or `..`.
+        None => std::fs::canonicalize(path).ok()?,
+    };
+    let mut name = place.file_name()?.to_os_string();
+    name.push(".");
+    name.push(ENDING);
+    Some(place.with_file_name(name))
+}

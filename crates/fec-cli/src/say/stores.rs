@@ -1,0 +1,506 @@
+//! Reports of the commands on stores, as text and JSON.
+
+use crate::line::Encode;
+use crate::run::target::{Target, input_name, output_name};
+use crate::settings::{SCHEMA_VERSION, Settings};
+use fec_base::names::{counted, hex, show};
+use fec_stores::mend::{StoredRepair, StoredRepaired};
+use fec_stores::places::Places;
+use fec_stores::send::{Missing, Sent};
+use fec_stores::stored::{Stored, StoredRestored};
+use fec_stores::verify::StoredVerified;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Instant;
+
+/// Advice if a place denies access.
+const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
+
+/// The way that objects were looked at.
+fn how_looked(deep: bool) -> &'static str {
+    match deep {
+        true => "every byte checked",
+        false => "sizes and first bytes checked; --deep checks every byte",
+    }
+}
+
+/// Most lines of a list. Further lines are only counted.
+const LINES: usize = 20;
+
+/// An object that is not where it belongs.
+#[derive(Debug, Serialize)]
+struct Lacking {
+    /// `None` for the manifest.
+    segment: Option<u32>,
+    shard: Option<u32>,
+    place: String,
+    why: String,
+}
+
+impl Lacking {
+    fn new(missing: &Missing, places: &Places) -> Lacking {
+        Lacking {
+            segment: missing.shard.map(|(segment, _)| segment),
+            shard: missing.shard.map(|(_, shard)| shard),
+            place: places.get(missing.place).target.name(),
+            why: missing.why.to_string(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match (self.segment, self.shard) {
+            (Some(segment), Some(shard)) => {
+                format!("  shard {shard} of segment {segment} -> {}: {}\n", self.place, self.why)
+            }
+            _ => format!("  the manifest -> {}: {}\n", self.place, self.why),
+        }
+    }
+}
+
+/// The losses that a payload survives, as a sentence.
+fn survives(what: &str, survival: &str) -> String {
+    match survival {
+        "nothing" => "nothing more may be lost".to_owned(),
+        survival => format!("{what} survives the loss of {survival}"),
+    }
+}
+
+fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
+    let count = lines.len();
+    out.extend(lines.take(LINES));
+    if count > LINES {
+        let _ = writeln!(out, "  … and {} more", count - LINES);
+    }
+}
+
+/// The outcome of `encode --to`.
+#[derive(Debug, Serialize)]
+pub(crate) struct SendReport {
+    schema_version: u32,
+    command: &'static str,
+    input: String,
+    root: String,
+    hash: &'static str,
+    k: usize,
+    m: usize,
+    payload_bytes: u64,
+    segments: usize,
+    segment_roots: Vec<String>,
+    targets: Vec<String>,
+    /// The losses that the payload survives, once nothing is missing.
+    survives: String,
+    /// The number of objects that were sent, and that existed before.
+    sent: u64,
+    kept: u64,
+    sent_bytes: u64,
+    missing: Vec<Lacking>,
+    /// The fewest shards that arrived of any segment.
+    weakest: u32,
+    threads: usize,
+    seconds: f64,
+}
+
+impl SendReport {
+    pub(crate) fn new(
+        sent: &Sent,
+        places: &Places,
+        args: &Encode,
+        settings: &Settings,
+        started: Instant,
+    ) -> SendReport {
+        let manifest = &sent.manifest;
+        SendReport {
+            schema_version: SCHEMA_VERSION,
+            command: "encode",
+            input: show(args.input()),
+            root: hex(&sent.root),
+            hash: manifest.hash.name(),
+            k: manifest.code.k(),
+            m: manifest.code.m(),
+            payload_bytes: manifest.payload_len(),
+            segments: manifest.segments.len(),
+            segment_roots: manifest.segments.iter().map(|segment| hex(&segment.root)).collect(),
+            targets: places.iter().map(|place| place.target.name()).collect(),
+            survives: sent.survival.to_string(),
+            sent: sent.created,
+            kept: sent.kept,
+            sent_bytes: sent.sent_bytes,
+            missing: sent.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
+            weakest: sent.weakest,
+            threads: settings.library.threads,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
+        let mut out = format!(
+            "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
+            input_name(&self.input),
+            counted(self.payload_bytes, "byte"),
+            counted(self.segments, "segment"),
+            self.k,
+            self.m,
+            counted(self.targets.len(), "place"),
+            counted(self.sent, "object"),
+            counted(self.sent_bytes, "byte"),
+        );
+        if self.missing.is_empty() {
+            let _ = writeln!(out, "{}", survives("this", &self.survives));
+        } else {
+            let _ = writeln!(
+                out,
+                "{} did not arrive; at least {} of {} shards of each segment are there, and any {} restore it:",
+                counted(self.missing.len(), "object"),
+                self.weakest,
+                self.k + self.m,
+                self.k
+            );
+            list(self.missing.iter().map(Lacking::describe), &mut out);
+            out.push_str("run the same command again, or fec repair --root ROOT --from …: only what is missing is sent\n");
+        }
+        let _ = write!(out, "{:.2} s; keep the root, and where the shards are:", self.seconds);
+        out
+    }
+}
+
+/// The outcome of `decode --from`.
+#[derive(Debug, Serialize)]
+pub(crate) struct DecodeReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    output: String,
+    payload_bytes: u64,
+    /// True if the payload is ciphertext.
+    sealed: bool,
+    /// Bytes that were opened and written, if the payload is sealed.
+    opened_bytes: Option<u64>,
+    segments: u64,
+    fetched_bytes: u64,
+    /// Shards, or records of them, by the place that they came from.
+    came_from: BTreeMap<String, u64>,
+    trouble: Vec<String>,
+    seconds: f64,
+}
+
+impl DecodeReport {
+    pub(crate) fn new(
+        stored: &Stored<'_>,
+        (restored, is_open): (&StoredRestored, bool),
+        places: &Places,
+        target: &Target,
+        started: Instant,
+    ) -> DecodeReport {
+        let name = |place: &usize| places.get(*place).target.name();
+        DecodeReport {
+            schema_version: SCHEMA_VERSION,
+            command: "decode",
+            root: hex(&stored.root()),
+            output: target.to_string(),
+            payload_bytes: restored.payload_bytes,
+            sealed: stored.is_sealed(),
+            opened_bytes: is_open.then_some(restored.payload_bytes),
+            segments: restored.segments,
+            fetched_bytes: restored.fetched_bytes,
+            came_from: restored.came.iter().map(|(place, count)| (name(place), *count)).collect(),
+            trouble: restored.trouble.clone(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let output = output_name(&self.output);
+        let mut out = format!(
+            "{} -> {output}, proved by root {}\n{} fetched from {}, {:.2} s",
+            counted(self.payload_bytes, "byte"),
+            self.root,
+            counted(self.fetched_bytes, "byte"),
+            counted(self.came_from.len(), "place"),
+            self.seconds
+        );
+        match (self.sealed, self.opened_bytes) {
+            (true, None) => out.push_str("\nthe payload is sealed: what was restored is ciphertext"),
+            (true, Some(_)) => out.push_str("\nthe payload was sealed, and is open now"),
+            (false, _) => {}
+        }
+        if !self.trouble.is_empty() {
+            out.push_str("\nthat did no harm:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.truncate(out.trim_end().len());
+        }
+        out
+    }
+}
+
+/// A segment, as `verify --from` found it.
+#[derive(Debug, Serialize)]
+struct Segment {
+    segment: usize,
+    root: String,
+    intact: usize,
+    missing: Vec<u32>,
+    damaged: Vec<(u32, String)>,
+    /// Intact shards beyond the number needed. Negative if shards are lacking.
+    margin: i64,
+    survives: String,
+    held: BTreeMap<String, usize>,
+}
+
+/// The result of `verify --from`.
+#[derive(Debug, Serialize)]
+pub(crate) struct VerifyReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    payload_bytes: u64,
+    k: usize,
+    m: usize,
+    /// True if every byte was read.
+    deep: bool,
+    /// True if every segment has enough intact shards.
+    enough: bool,
+    margin: i64,
+    manifests: Vec<String>,
+    segments: Vec<Segment>,
+    trouble: Vec<String>,
+    #[serde(skip)]
+    is_denied: bool,
+    fetched_bytes: u64,
+    seconds: f64,
+    #[serde(skip)]
+    places: usize,
+    #[serde(skip)]
+    is_bare: bool,
+}
+
+impl VerifyReport {
+    pub(crate) fn new(
+        stored: &Stored<'_>,
+        verified: &StoredVerified,
+        places: &Places,
+        started: Instant,
+    ) -> VerifyReport {
+        let name = |place: usize| places.get(place).target.name();
+        let manifest = stored.manifest();
+        let segments = manifest.segments.iter().zip(&verified.segments).enumerate();
+        VerifyReport {
+            schema_version: SCHEMA_VERSION,
+            command: "verify",
+            root: hex(&stored.root()),
+            payload_bytes: manifest.payload_len(),
+            k: manifest.code.k(),
+            m: manifest.code.m(),
+            deep: verified.deep,
+            enough: verified.margin() >= 0,
+            margin: verified.margin(),
+            manifests: verified.manifests.iter().map(|place| name(*place)).collect(),
+            segments: segments
+                .map(|(nth, (encoding, state))| Segment {
+                    segment: nth,
+                    root: hex(&encoding.root),
+                    intact: state.intact.len(),
+                    missing: state.missing.clone(),
+                    damaged: state.damaged.iter().map(|(shard, place)| (*shard, name(*place))).collect(),
+                    margin: state.margin,
+                    survives: state.survival.to_string(),
+                    held: state.held.clone(),
+                })
+                .collect(),
+            trouble: verified.trouble.clone(),
+            is_denied: verified.is_denied,
+            fetched_bytes: verified.fetched_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+            places: places.len(),
+            is_bare: verified.is_bare,
+        }
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let n = self.k + self.m;
+        let mut out = format!(
+            "{} bytes in {} segment{} of {} + {} shards\n",
+            self.payload_bytes,
+            self.segments.len(),
+            if self.segments.len() == 1 { "" } else { "s" },
+            self.k,
+            self.m,
+        );
+        let is_whole = |segment: &&Segment| segment.missing.is_empty() && segment.damaged.is_empty();
+        let lines = self.segments.iter().filter(|segment| !is_whole(segment)).map(|segment| {
+            let Segment { segment: nth, intact, damaged, margin, .. } = segment;
+            let of = if damaged.is_empty() {
+                String::new()
+            } else {
+                format!(", {} damaged", counted(damaged.len(), "object"))
+            };
+            let lost = match *margin {
+                0.. => "",
+                _ => ": it cannot be restored from here",
+            };
+            format!("  segment {nth}: {intact} of {n} shards intact{of}{lost}\n")
+        });
+        let lines: Vec<String> = lines.collect();
+        list(lines.into_iter(), &mut out);
+        if let Some(weakest) = self.segments.iter().min_by_key(|segment| segment.margin) {
+            for (domain, held) in &weakest.held {
+                let _ = writeln!(out, "  {domain}: {held} shards");
+            }
+            match weakest.margin {
+                0.. => {
+                    let _ =
+                        writeln!(out, "it can be restored, and survives the loss of {}", weakest.survives);
+                }
+                margin => {
+                    let _ =
+                        writeln!(out, "it cannot be restored from these places: {} shards too few", -margin);
+                }
+            }
+        }
+        if !self.is_bare && self.manifests.len() < self.places {
+            let _ = writeln!(
+                out,
+                "{} of {} places have the manifest, without which nobody finds the segments;\nfec repair sends it to the others",
+                self.manifests.len(),
+                self.places
+            );
+        }
+        if !self.trouble.is_empty() {
+            out.push_str("not known:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.push_str(if self.is_denied { DENIED } else { "" });
+        }
+        let how = how_looked(self.deep);
+        let _ = write!(out, "{how}; {} bytes fetched, {:.2} s", self.fetched_bytes, self.seconds);
+        out
+    }
+}
+
+/// A shard that was made anew.
+#[derive(Debug, Serialize)]
+struct Made {
+    segment: u32,
+    shard: u32,
+    place: String,
+}
+
+/// The outcome of `repair --from`.
+#[derive(Debug, Serialize)]
+pub(crate) struct RepairReport {
+    schema_version: u32,
+    command: &'static str,
+    root: String,
+    /// True if the work was done; otherwise it was only reported.
+    written: bool,
+    /// True if every byte was read; otherwise only sizes and first bytes were.
+    deep: bool,
+    made: Vec<Made>,
+    /// Damaged copies of shards that are intact elsewhere.
+    removed: Vec<Made>,
+    manifests: Vec<String>,
+    /// Segments that lack something but have enough shards, with their margins.
+    postponed: Vec<(u32, i64)>,
+    missing: Vec<Lacking>,
+    trouble: Vec<String>,
+    #[serde(skip)]
+    is_denied: bool,
+    moved_bytes: u64,
+    seconds: f64,
+}
+
+impl RepairReport {
+    pub(crate) fn new(
+        stored: &Stored<'_>,
+        repaired: &StoredRepaired,
+        places: &Places,
+        how: &StoredRepair,
+        started: Instant,
+    ) -> RepairReport {
+        let name = |place: usize| places.get(place).target.name();
+        let made = |(segment, shard, place): &(u32, u32, usize)| Made {
+            segment: *segment,
+            shard: *shard,
+            place: name(*place),
+        };
+        RepairReport {
+            schema_version: SCHEMA_VERSION,
+            command: "repair",
+            root: hex(&stored.root()),
+            written: !how.dry_run,
+            deep: how.deep,
+            made: repaired.made.iter().map(made).collect(),
+            removed: repaired.removed.iter().map(made).collect(),
+            manifests: repaired.manifests.iter().map(|place| name(*place)).collect(),
+            postponed: repaired.postponed.clone(),
+            missing: repaired.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
+            trouble: repaired.trouble.clone(),
+            is_denied: repaired.is_denied,
+            moved_bytes: repaired.moved_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// The reasons why something is left to do, in few lines: failed writes by place, and the rest.
+    pub(crate) fn lines(&self, missing: Vec<String>) -> Vec<String> {
+        let mut lines: Vec<String> =
+            missing.into_iter().map(|line| format!("did not arrive at {line}")).collect();
+        let would = self.made.len() + self.removed.len() + self.manifests.len();
+        if !self.written && would > 0 {
+            lines.push(format!("{} would be made anew or removed", counted(would, "object")));
+        }
+        if !self.postponed.is_empty() {
+            let segments = counted(self.postponed.len(), "segment");
+            lines.push(format!("{segments} with shards missing, and enough for now: --now makes them anew"));
+        }
+        lines.extend(self.trouble.iter().cloned());
+        lines
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut out = String::new();
+        let does = if self.written { "made anew" } else { "would be made anew" };
+        if !self.made.is_empty() {
+            let _ = writeln!(out, "{} {does}:", counted(self.made.len(), "shard"));
+            let line = |made: &Made| {
+                format!("  shard {} of segment {} -> {}\n", made.shard, made.segment, made.place)
+            };
+            list(self.made.iter().map(line), &mut out);
+        }
+        if !self.removed.is_empty() {
+            let does = if self.written { "removed" } else { "would be removed" };
+            let _ = writeln!(
+                out,
+                "{} damaged copies {does} of shards that are intact elsewhere",
+                self.removed.len()
+            );
+        }
+        if !self.manifests.is_empty() {
+            let does = if self.written { "sent" } else { "would be sent" };
+            let _ = writeln!(out, "the manifest {does} to {}", self.manifests.join(", "));
+        }
+        if !self.postponed.is_empty() {
+            let margin = self.postponed.iter().map(|(_, margin)| *margin).min().unwrap_or(0);
+            let _ = writeln!(
+                out,
+                "{} segments lack shards, and have enough for now ({margin} or more may still be lost): --now makes them anew",
+                self.postponed.len()
+            );
+        }
+        if !self.missing.is_empty() {
+            let _ = writeln!(out, "{} could not be sent:", counted(self.missing.len(), "object"));
+            list(self.missing.iter().map(Lacking::describe), &mut out);
+        }
+        if !self.trouble.is_empty() {
+            out.push_str("trouble on the way:\n");
+            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
+            out.push_str(if self.is_denied { DENIED } else { "" });
+        }
+        if out.is_empty() {
+            out.push_str("nothing is missing\n");
+        }
+        let how = how_looked(self.deep);
+        let _ = write!(out, "{how}; {} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
+        out
+    }
+}

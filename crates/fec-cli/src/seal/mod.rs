@@ -1,5 +1,0 @@
-//! Sealing: the options and keys that seal an encoding, and those that open it.
-
-pub(crate) mod args;
-pub(crate) mod help;
-mod keys;

@@ -1,0 +1,8 @@
+//! The process: signals, closed descriptors, secrets, passphrases and progress on a terminal.
+
+pub(crate) mod closed;
+pub(crate) mod passphrase;
+pub(crate) mod progress;
+pub(crate) mod secrecy;
+pub(crate) mod secrets;
+pub(crate) mod signals;
