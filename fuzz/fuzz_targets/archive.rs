@@ -7,9 +7,7 @@ use fec_core::digest::Digest;
 use fec_core::format::shard_file::{HEADER_LEN, MAGIC};
 use fec_fuzz::edit;
 
-use fecfile::input::Object;
-use fecfile::restore::Wish;
-use fecfile::{Archive, Context, Input, Settings, decode_reader, encode_reader, verify_reader};
+use fecfile::{Archive, Context, Input, Object, Settings, Wish, decode_reader, encode_reader, verify_reader};
 use libfuzzer_sys::fuzz_target;
 use std::sync::{Arc, LazyLock};
 

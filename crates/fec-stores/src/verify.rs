@@ -16,9 +16,8 @@ use fec_base::names::show;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file::{Encoding, ShardHeader};
-use fecfile::archive::Archive;
 use fecfile::error::EncodingError;
-use fecfile::input::Input;
+use fecfile::{Archive, Input};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 

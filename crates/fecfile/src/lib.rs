@@ -39,33 +39,36 @@
 //! the fence that lets inputs be mapped ([`fec_base::io::sigbus::install`]), the removal of temporary files by a signal
 //! ([`fec_base::io::temporary::remove_all`]) and the timing of stages ([`fec_base::stages::start`]).
 
-pub mod archive;
+mod archive;
 mod choose;
 pub mod encode;
 pub mod error;
 pub mod forms;
 mod groups;
-pub mod input;
+mod input;
 pub mod keep;
 mod leftovers;
 mod losses;
 pub mod payload;
 pub mod pipe;
-pub mod range;
-pub mod repair;
+mod range;
+mod repair;
 pub mod report;
-pub mod restore;
+mod restore;
 pub mod seal;
 pub mod sets;
 mod simple;
-pub mod verify;
+mod verify;
 #[doc(hidden)]
 pub mod within;
 
-pub use archive::Archive;
+pub use archive::{Archive, Wanted, check_only_stream};
 pub use error::{Class, EncodingError, Error, ErrorKind, Result};
 pub use fec_base::context::Cancel;
 pub use fec_base::io::output::{Destination, Policy};
 pub use fec_base::{Context, Settings, io};
-pub use input::Input;
+pub use input::{Content, Input, Object};
+pub use range::PayloadRange;
+pub use repair::{Repair, Repaired};
+pub use restore::{PayloadOut, Put, Wish};
 pub use simple::{decode_path, decode_reader, encode_path, encode_reader, verify_path, verify_reader};

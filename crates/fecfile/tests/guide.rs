@@ -5,10 +5,9 @@ use fec_base::io::output::Destination;
 use fec_core::block::Code;
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
-use fecfile::restore::Wish;
 use fecfile::{
-    Archive, Class, Context, EncodingError, Input, Result, decode_path, decode_reader, encode, encode_path,
-    encode_reader, verify_path, verify_reader,
+    Archive, Class, Context, EncodingError, Input, Result, Wish, decode_path, decode_reader, encode,
+    encode_path, encode_reader, verify_path, verify_reader,
 };
 use std::fs;
 

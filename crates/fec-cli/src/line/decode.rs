@@ -9,7 +9,7 @@ use crate::line::values::{payload_range, root};
 
 use clap::Args;
 use fec_core::digest::Digest;
-use fecfile::range::PayloadRange;
+use fecfile::PayloadRange;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

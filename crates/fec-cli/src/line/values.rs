@@ -7,7 +7,7 @@ use fec_base::io::small;
 use fec_base::roots::parse_root;
 use fec_core::digest::{Digest, HashKind};
 use fec_sidecar::protect::Redundancy;
-use fecfile::range::PayloadRange;
+use fecfile::PayloadRange;
 use std::io::Read;
 use std::path::Path;
 

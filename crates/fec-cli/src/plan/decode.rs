@@ -6,8 +6,8 @@ use super::{Refusal, check};
 use crate::line;
 use crate::say::failure::Result;
 use fec_live::address::Address;
+use fecfile::PayloadRange;
 use fecfile::forms::Beginning;
-use fecfile::range::PayloadRange;
 use std::path::Path;
 
 /// The source of the payload, as far as the command line tells.

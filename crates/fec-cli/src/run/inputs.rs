@@ -13,10 +13,8 @@ use fec_base::roots::{self, Line};
 use fec_core::params::Form;
 use fec_live::detect;
 use fec_sidecar::Sidecar;
-use fecfile::archive::Archive;
 use fecfile::forms::Beginning;
-use fecfile::input::Content;
-use fecfile::{EncodingError, Error, Input};
+use fecfile::{Archive, Content, EncodingError, Error, Input};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -60,7 +58,7 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     if !meta.is_file() || is_rest {
         return Ok(Inputs::Pipe(path.clone(), file));
     }
-    let object = fecfile::input::Object::new(path, Arc::new(file)).map_err(fail)?;
+    let object = fecfile::Object::new(path, Arc::new(file)).map_err(fail)?;
     Ok(Inputs::Objects(Input::One(object)))
 }
 

@@ -9,8 +9,7 @@ use crate::settings::Settings;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use fec_sidecar::Sidecar;
-use fecfile::Input;
-use fecfile::archive::Archive;
+use fecfile::{Archive, Input};
 use std::path::{Path, PathBuf};
 
 /// The options of a command line that prove and open.

@@ -17,9 +17,8 @@ use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
 use fec_sidecar::Sidecar;
 
-use fecfile::archive::{Archive, Wanted};
 use fecfile::forms::Beginning;
-use fecfile::repair::{Repair, Repaired};
+use fecfile::{Archive, Repair, Repaired, Wanted};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -20,11 +20,9 @@ use fec_core::format::seal::{CHUNK, Seal, SealedKind};
 use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_keys::sign::{Signed, Trust};
-use fecfile::EncodingError;
-use fecfile::archive::{Archive, Wanted};
-use fecfile::input::Input;
 use fecfile::seal::Opener;
 use fecfile::within::part;
+use fecfile::{Archive, EncodingError, Input, Wanted};
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -154,11 +152,8 @@ impl SealedBytes {
     /// # Errors
     /// As [`Archive::repair`].
     pub(crate) fn mend(&self, sync: bool, dry_run: bool, context: &Context<'_>) -> Result<bool> {
-        let how = fecfile::repair::Repair {
-            out: None,
-            policy: Policy::new().with_force(true).with_sync(sync),
-            dry_run,
-        };
+        let how =
+            fecfile::Repair { out: None, policy: Policy::new().with_force(true).with_sync(sync), dry_run };
         Ok(!self.archive.repair(how, &context.silent())?.files.is_empty())
     }
 

@@ -8,10 +8,9 @@ use fec_core::digest::Digest;
 use fec_stores::mend::StoredRepair;
 use fec_stores::send::{SendOptions, send};
 use fec_stores::stored::Stored;
-use fecfile::Context;
 use fecfile::error::Class;
 use fecfile::payload::{Options, Source};
-use fecfile::range::PayloadRange;
+use fecfile::{Context, PayloadRange};
 use std::collections::BTreeSet;
 
 const HOW: How = How { places: 5, code: (10, 4), len: 300_000, segment: 160_000, set_size: None };

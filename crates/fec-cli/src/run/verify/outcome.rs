@@ -5,12 +5,10 @@ use crate::say::verify::Asked;
 use fec_base::io::output::Destination;
 use fec_core::digest::Digest;
 use fec_keys::sign::Trust;
-use fecfile::archive::{Archive, Wanted};
 use fecfile::error::Class;
 use fecfile::report::{Deep, Verified};
-use fecfile::restore::Wish;
 use fecfile::seal::Opener;
-use fecfile::{Context, Input};
+use fecfile::{Archive, Context, Input, Wanted, Wish};
 use std::io;
 
 /// Finds the encoding with this root, or the signed one, or the only one.

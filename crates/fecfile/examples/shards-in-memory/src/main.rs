@@ -4,8 +4,7 @@ use fec_core::block::Code;
 
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
-use fecfile::restore::Wish;
-use fecfile::{Archive, Context, Destination, Input, encode};
+use fecfile::{Archive, Context, Destination, Input, Wish, encode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let payload: Vec<u8> = (0..1_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
