@@ -4,7 +4,7 @@
 
 use fec_core::window::{Profile, Ratio};
 use fec_fuzz::edit;
-use fec_live::output::Output;
+use fec_live::Output;
 use fec_live::receive::{PacketSource, ReceiveOptions, receive};
 use fec_live::send::{PacketDestination, SendOptions, send};
 use fecfile::error::Place;

@@ -17,14 +17,12 @@ pub mod beginning;
 pub mod class;
 pub mod context;
 pub mod error;
-pub mod guarded;
-pub mod interrupt;
 pub mod io;
 pub mod names;
 pub mod processor;
+pub mod program;
 pub mod ranges;
 pub mod roots;
-pub mod stages;
 pub mod threads;
 
 pub use context::{Context, Settings};

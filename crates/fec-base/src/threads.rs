@@ -1,7 +1,7 @@
 //! Threads that run jobs of the codec.
 
 use crate::error::{Action, Error, Place};
-use crate::stages::{self, Stage};
+use crate::program::stages::{self, Stage};
 use fec_core::executor::{Executor, lock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

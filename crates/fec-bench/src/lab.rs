@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::progress::{RunPoint, RunProgress};
 use crate::slices::Slices;
 use crate::stats::Summary;
-use fec_base::interrupt::interrupted;
+use fec_base::program::interrupt::interrupted;
 use fecfile::Settings;
 use std::time::{Duration, Instant};
 

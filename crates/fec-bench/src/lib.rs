@@ -81,7 +81,7 @@ use lab::Lab;
 use report::SCHEMA_VERSION;
 use std::time::Instant;
 
-/// Measures a preset. Takes about as long as the options say, less after a signal ([`fec_base::interrupt`]).
+/// Measures a preset. Takes about as long as the options say, less after a signal ([`fec_base::program::interrupt`]).
 ///
 /// # Errors
 /// Impossible options, files that cannot be written, and wrong results.

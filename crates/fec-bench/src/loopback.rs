@@ -1,7 +1,7 @@
 //! The best that the transport alone can do: packets over loopback, in runs that the kernel cuts and joins (GSO and
 //! GRO) against a system call for each packet.
 
-use fec_live::chunk::Chunk;
+use fec_live::Chunk;
 use fec_live::udp::{PacketReceiver, PacketSender, enlarge};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

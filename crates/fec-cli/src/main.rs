@@ -15,9 +15,9 @@ mod system;
 mod units;
 
 use clap::{CommandFactory, FromArgMatches};
-use fec_base::io::lease::take_open_elsewhere;
 use fec_base::io::temporary::{Removed, take_removed};
 use fec_base::names::{bytes, show};
+use fec_base::program::lease::take_open_elsewhere;
 use line::{Cli, Command};
 use plan::given::Given;
 use plan::options::TEXT;
@@ -45,10 +45,10 @@ fn main() -> ExitCode {
     };
     start_logging(cli.common.verbose);
     if cli.common.locate {
-        fec_base::stages::start();
+        fec_base::program::stages::start();
     }
     let outcome =
-        run(&cli, given).and_then(|exit| match fec_base::io::closing::close_copy(std::io::stdout()) {
+        run(&cli, given).and_then(|exit| match fec_base::program::closing::close_copy(std::io::stdout()) {
             // The caller closed standard output, so nothing that was meant for it is missed.
             Err(_) if closed::check_stdout().is_err() => Ok(exit),
             closed => closed.map(|()| exit).map_err(Failure::stdout),

@@ -8,10 +8,10 @@ use crate::say::terminal::{folded, harmless};
 use crate::system::closed::check_stdout;
 use crate::system::progress::{Bars, Mode};
 use fec_base::context::{Context, Progress};
-use fec_base::interrupt;
 use fec_base::io::output::Policy;
 use fec_base::names::show_bytes;
 use fec_base::processor;
+use fec_base::program::interrupt;
 use fec_core::gf256::kernel::{Backend, BackendError};
 use serde::Serialize;
 

@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use fec_base::error::Place;
-//! use fec_live::output::Output;
+//! use fec_live::Output;
 //! use fec_live::receive::{PacketSource, ReceiveOptions, receive};
 //! use fec_live::send::{PacketDestination, SendOptions, send};
 //! use fec_base::context::{Context, Silent};
@@ -34,7 +34,7 @@
 
 pub mod address;
 mod ages;
-pub mod chunk;
+mod chunk;
 pub mod detect;
 mod error;
 mod follow;
@@ -42,13 +42,13 @@ mod frame;
 pub mod impair;
 pub mod key;
 pub mod loss;
-pub mod output;
+mod output;
 pub mod pace;
 pub mod paths;
 pub mod quality;
 mod reader_thread;
 pub mod receive;
-pub mod received;
+mod received;
 mod refusals;
 mod replay;
 mod seal;
@@ -59,7 +59,10 @@ mod timers;
 mod transmitter;
 pub mod udp;
 
+pub use chunk::{Arrival, Chunk};
 pub use error::{LiveError, LostPackets, Refusal};
+pub use output::Output;
+pub use received::Received;
 
 /// The example of the README.
 #[cfg(doctest)]

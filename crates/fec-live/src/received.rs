@@ -10,7 +10,7 @@ use fec_core::window::{Received as Fate, Statistics};
 use std::time::{Duration, Instant};
 
 /// The most gaps that are listed; the others are only counted.
-pub const MOST_GAPS: usize = 1000;
+pub(crate) const MOST_GAPS: usize = 1000;
 
 /// Numbers of packets that are intact but of no use here.
 #[derive(Clone, Copy, Debug, Default)]

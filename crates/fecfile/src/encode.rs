@@ -14,7 +14,7 @@ use crate::seal::sealer::Sealer;
 use fec_base::context::{Context, Settings};
 use fec_base::io::Store;
 use fec_base::io::output::{FileOut, Policy};
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
 use fec_core::format::meta::Meta;

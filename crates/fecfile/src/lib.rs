@@ -36,8 +36,8 @@
 //!
 //! Everything is synchronous. Errors are values ([`Error`]: action, place, cause) with a [`Class`] that tells their
 //! meaning. The library prints nothing, never ends the process, and installs nothing by itself. Programs can ask for
-//! the fence that lets inputs be mapped ([`fec_base::io::sigbus::install`]), the removal of temporary files by a signal
-//! ([`fec_base::io::temporary::remove_all`]) and the timing of stages ([`fec_base::stages::start`]).
+//! the fence that lets inputs be mapped, the timing of stages and more ([`fec_base::program`]), and for the removal of
+//! temporary files by a signal ([`fec_base::io::temporary::remove_all`]).
 
 mod archive;
 mod choose;

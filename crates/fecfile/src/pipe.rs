@@ -25,7 +25,7 @@ use fec_base::context::Context;
 use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
 use fec_base::names::hex;
-use fec_base::stages::Observed;
+use fec_base::program::stages::Observed;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::executor::{into_value, lock};

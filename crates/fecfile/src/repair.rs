@@ -16,7 +16,7 @@ use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
 use fec_base::context::Context;
 use fec_base::io::output::Policy;
 use fec_base::io::temporary::{parent, remove_stale_outputs};
-use fec_base::stages::Observed;
+use fec_base::program::stages::Observed;
 use fec_base::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;

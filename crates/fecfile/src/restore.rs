@@ -13,7 +13,7 @@ use fec_base::io::ReadAt;
 use fec_base::io::output::{self, Destination, FileOut, Policy};
 use fec_base::io::spool::Spool;
 use fec_base::io::temporary::{parent, remove_stale};
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::executor::lock;
 use fec_core::params::BOUNDED_GROUP_BYTES;

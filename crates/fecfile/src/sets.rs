@@ -13,7 +13,7 @@ use crate::groups::{GroupEntry, Groups};
 use crate::losses::{self, Losses};
 use crate::report::Outcome;
 use fec_base::context::{Context, Gauge};
-use fec_base::stages::{self, Observed};
+use fec_base::program::stages::{self, Observed};
 use fec_base::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::params::Shape;

@@ -16,15 +16,12 @@
 
 pub mod bad_blocks;
 pub mod base;
-pub mod closing;
 pub mod folder;
-pub mod lease;
 pub mod memory;
 pub mod naming;
 pub mod output;
 pub mod own;
 mod readers;
-pub mod sigbus;
 pub mod small;
 pub mod source;
 pub mod spool;

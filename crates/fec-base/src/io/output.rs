@@ -1,12 +1,12 @@
 //! Outputs: files and folders that appear under their names only when whole; and devices, FIFOs and sockets.
 
-use super::closing::{close, close_copy};
 use super::naming::{Name, is_lacking, rename_new};
 use super::own::{Stands, look, open_regular, planted};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, remove_folder};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
-use crate::stages::{self, Stage};
+use crate::program::closing::{close, close_copy};
+use crate::program::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;

@@ -1,8 +1,8 @@
 //! A file to protect, mapped or read at positions, and a check that it stayed unchanged.
 
-use super::lease::{Writers, note_open_elsewhere};
-use super::sigbus::FencedMap;
 use crate::error::{Action, Error, ErrorKind, Result};
+use crate::program::lease::{Writers, note_open_elsewhere};
+use crate::program::sigbus::FencedMap;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -40,8 +40,8 @@ impl Stamp {
 
 impl SourceFile {
     /// Opens a regular file. `mapped` asks for a map, which is not made for an empty file, without the fence of
-    /// [`sigbus`](super::sigbus), or if the system refuses it. A file that is open for writing elsewhere is noted
-    /// ([`take_open_elsewhere`](super::lease::take_open_elsewhere)).
+    /// [`sigbus`](crate::program::sigbus), or if the system refuses it. A file that is open for writing elsewhere is
+    /// noted ([`take_open_elsewhere`](crate::program::lease::take_open_elsewhere)).
     pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
         let fail = |e: io::Error| Error::io(Action::Read, path, e);
         let file = File::open(path).map_err(fail)?;

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::options::{Format, Options, Preset};
 use crate::report::SCHEMA_VERSION;
 use crate::words::wrap;
-use fec_base::interrupt::interrupted;
+use fec_base::program::interrupt::interrupted;
 use fec_core::gf256::kernel::Backend;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 //! there and back.
 
 use super::{age_files, ciphers};
-use fec_base::interrupt::interrupted;
+use fec_base::program::interrupt::interrupted;
 use fec_keys::cipher::{Cipher, ENGINE};
 
 /// Name, right ones and total of each gate, until a signal comes.

@@ -3,8 +3,8 @@
 use super::error::LinkError;
 use super::message::{Message, Reason};
 use super::terms::Result;
+use fec_live::Chunk;
 use fec_live::address::Address;
-use fec_live::chunk::Chunk;
 use fec_live::udp::{MAX_DATAGRAM, PacketReceiver, most_bytes_through};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -134,7 +134,7 @@ impl Conversation {
         let began = Instant::now();
         let (mut is_first, mut heard) = (true, began);
         while began.elapsed() < limit && heard.elapsed() < silence {
-            if fec_base::interrupt::interrupted() && !matches!(question, Message::Finish(_)) {
+            if fec_base::program::interrupt::interrupted() && !matches!(question, Message::Finish(_)) {
                 return Err(LinkError::Interrupted);
             }
             let asked = Instant::now();

@@ -1,7 +1,7 @@
 //! Datagrams as they come. The caller reads them, or a thread does, so that the system's buffers are emptied while a
 //! decoder works.
 
-use fec_live::chunk::Chunk;
+use fec_live::Chunk;
 use fec_live::udp::PacketReceiver;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

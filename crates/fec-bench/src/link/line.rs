@@ -201,7 +201,7 @@ impl<'a> Line<'a> {
         let heard = self.talk.hear(limit);
         let now = Instant::now();
         self.looked = now;
-        if fec_base::interrupt::interrupted() {
+        if fec_base::program::interrupt::interrupted() {
             self.stop.get_or_insert(Stop::Interrupted);
         }
         match heard {

@@ -16,8 +16,8 @@ use super::watcher::LinkWatcher;
 use fec_base::error::Action;
 use fec_core::window::{Decoder, Event, Limits};
 use fec_live::address::Address;
-use fec_live::chunk::{Arrival, Chunk};
 use fec_live::udp::{Drops, Interface, PacketReceiver};
+use fec_live::{Arrival, Chunk};
 use fecfile::Settings;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -114,7 +114,7 @@ impl Listener {
     fn opening(&self, door: &Door, mut began: Instant, wait: Duration) -> Result<Opening> {
         let mut chunk = Chunk::default();
         loop {
-            if fec_base::interrupt::interrupted() {
+            if fec_base::program::interrupt::interrupted() {
                 return Err(LinkError::Interrupted);
             }
             let asked = Instant::now();
@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
                 tell = now + TELL;
                 watcher.so_far(&self.so_far());
             }
-            let is_stopped = fec_base::interrupt::interrupted();
+            let is_stopped = fec_base::program::interrupt::interrupted();
             if is_stopped && self.result.is_none() {
                 let arrived = Arrived { interrupted: 1, ..self.arrived() };
                 self.result = Some((arrived, now));

@@ -22,7 +22,7 @@ pub(super) fn largest(talk: &mut Conversation) -> Result<usize> {
     // A request has come whole already; larger datagrams than this machine sends cannot come.
     let (mut passes, mut fails) = (REQUEST, talk.most_bytes().max(REQUEST) + 1);
     let mut is_first = true;
-    while passes + 1 < fails && Instant::now() < until && !fec_base::interrupt::interrupted() {
+    while passes + 1 < fails && Instant::now() < until && !fec_base::program::interrupt::interrupted() {
         let sizes = candidates(passes, fails, is_first);
         is_first = false;
         let came = try_sizes(talk, &sizes, until)?;

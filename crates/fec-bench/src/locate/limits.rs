@@ -1,7 +1,7 @@
 //! The best that this machine can do for each kind of work on one thread, measured in some hundredths of a second after
 //! the command is done.
 
-use fec_base::stages::{Stage, Work};
+use fec_base::program::stages::{Stage, Work};
 use fec_core::block::{Plan, ShardBuf};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! The time of a command: a table of stages, and a line that names the resource that holds the work back.
 //!
-//! [`fec_base::stages`] times the stages; this module adds them up over threads, and compares them with the limits of
-//! one core.
+//! [`fec_base::program::stages`] times the stages; this module adds them up over threads, and compares them with the
+//! limits of one core.
 
 mod limits;
 mod verdict;
@@ -11,7 +11,7 @@ pub use limits::MachineLimits;
 use crate::grid::table_text;
 use crate::table::{FigureColumn, FigureTable, figure, key};
 use crate::words::wrap;
-use fec_base::stages::{self, STAGES, Stage, Thread, Work};
+use fec_base::program::stages::{self, STAGES, Stage, Thread, Work};
 use serde::Serialize;
 use std::time::Duration;
 use verdict::{StageSums, off_core, rate, verdict};
@@ -32,9 +32,9 @@ pub struct WhereTime {
     pub verdict: String,
 }
 
-/// Ends the account of stages that [`fec_base::stages::start`] began, and returns where the time went: a table and a
-/// verdict in lines of at most `width` columns, or a line of JSON. It takes a tenth of a second, in which it measures
-/// this machine's limits.
+/// Ends the account of stages that [`fec_base::program::stages::start`] began, and returns where the time went: a table
+/// and a verdict in lines of at most `width` columns, or a line of JSON. It takes a tenth of a second, in which it
+/// measures this machine's limits.
 pub fn report(json: bool, width: Option<usize>) -> String {
     let (threads, work) = stages::stop();
     let told = WhereTime::new(&threads, &MachineLimits::measure(work), work);
@@ -111,7 +111,7 @@ pub(crate) fn columns() -> [FigureColumn; 7] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fec_base::stages::Spent;
+    use fec_base::program::stages::Spent;
     use fec_core::block::Code;
     use fec_core::digest::HashKind;
     use fec_core::gf256::kernel::Backend;

@@ -2,7 +2,7 @@
 
 use super::limits::MachineLimits;
 use crate::words::per_cent;
-use fec_base::stages::{STAGES, Spent, Stage, Thread, Work};
+use fec_base::program::stages::{STAGES, Spent, Stage, Thread, Work};
 use std::time::Duration;
 
 /// Sums over threads, by stage.

@@ -12,7 +12,7 @@ use fec_base::io::folder::Folder;
 use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_base::io::temporary::Temporary;
-use fec_base::stages::{self, Thread, Work};
+use fec_base::program::stages::{self, Thread, Work};
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fecfile::payload::{Options, Source};

@@ -14,7 +14,7 @@ use crate::table::{
     Cell, ESTIMATED_CYCLES, FigureColumn, FigureTable, Findings, estimated_cycles, figure, key,
 };
 use crate::words::{self, count};
-use fec_base::stages::{self, Observed};
+use fec_base::program::stages::{self, Observed};
 use fec_base::threads::Threads;
 use fec_core::block::{Code, ShardBuf};
 use fec_core::digest::HashKind;

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &line::Bench, settings: &Settings) -> Result<Exit> {
     let saved = args.compare.as_deref().map(|path| Ok((path, BenchReport::read(path)?)));
     let saved = saved.transpose().map_err(failure)?;
     let format = if settings.json { Format::Json } else { args.format.into() };
-    fec_base::interrupt::defer();
+    fec_base::program::interrupt::defer();
     let options = options(args, settings);
     if args.gates {
         return gates(&options, format);

@@ -2,10 +2,10 @@
 
 use crate::say::failure::Exit;
 use crate::system::closed::stdout_took_data;
-use fec_base::guarded::is_guarded;
-use fec_base::interrupt::{self, Unfinished};
-use fec_base::io::sigbus::is_ignored;
 use fec_base::io::temporary::{remove_all, try_remove_all};
+use fec_base::program::guarded::is_guarded;
+use fec_base::program::interrupt::{self, Unfinished};
+use fec_base::program::sigbus::is_ignored;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -27,7 +27,7 @@ const ENDING: [i32; 10] =
 /// Makes SIGINT, SIGTERM and other ending signals remove temporary files and exit with 130. Signals that the parent
 /// process chose to ignore stay ignored. A file size limit and a shrinking mapped file become ordinary errors.
 pub(crate) fn install() -> io::Result<()> {
-    fec_base::io::sigbus::install()?;
+    fec_base::program::sigbus::install()?;
     // SIGXFSZ must not end the process: the write over the limit fails, and its error is reported.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let wanted: Vec<i32> = ENDING.into_iter().filter(|s| !is_ignored(*s)).collect();

@@ -5,7 +5,7 @@ use crate::examine::findings::Cause;
 use fec_base::context::Gauge;
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::shortened;

@@ -13,7 +13,7 @@ use crate::examine::recovery::{read_recovery, serving};
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_core::block::{Code, Plan, ShardBuf};
 use fec_core::digest::blocks;
 use fec_core::format::sidecar::EntryKind;

@@ -7,7 +7,7 @@ use crate::catalog::metadata::NOTHING;
 use crate::catalog::positions::Positions;
 use fec_base::context::{Context, Gauge};
 use fec_base::io::ReadAt;
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, lock};
 use std::ops::Range;

@@ -24,7 +24,7 @@ use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_base::io::output::{Policy, check_absent, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};

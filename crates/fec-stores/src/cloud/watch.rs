@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::error::StoreError;
 use crate::object::Wanted;
-use fec_base::guarded::{catch, guard_thread};
+use fec_base::program::guarded::{catch, guard_thread};
 use fec_core::executor::lock;
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};

@@ -7,7 +7,7 @@
 use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::payload::Payload;
 use fec_base::context::{Context, Gauge, Settings};
-use fec_base::stages::{self, Observed, Stage};
+use fec_base::program::stages::{self, Observed, Stage};
 use fec_base::threads::{Threads, share};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;

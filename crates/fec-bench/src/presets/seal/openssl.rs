@@ -8,7 +8,7 @@ use crate::lab::Lab;
 use crate::slices::Slices;
 use crate::stats::Summary;
 use crate::table::{FigureTable, figure, key};
-use fec_base::interrupt::interrupted;
+use fec_base::program::interrupt::interrupted;
 use fec_keys::cipher::{Cipher, ENGINE};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};

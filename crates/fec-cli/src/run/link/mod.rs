@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 
 pub(crate) fn run(args: &Link, settings: &Settings) -> Result<Exit> {
-    fec_base::interrupt::defer();
+    fec_base::program::interrupt::defer();
     let mut teller = Teller::new(settings);
     if let Some(host) = &args.host {
         let report = test(host, &args.options(), &settings.library, &mut teller).map_err(failure)?;
@@ -43,7 +43,7 @@ fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
     print_line(&text)?;
     Ok(match report {
         // The side that ended the test is told so. The other side gets an ordinary report.
-        _ if fec_base::interrupt::interrupted() => Exit::Interrupted,
+        _ if fec_base::program::interrupt::interrupted() => Exit::Interrupted,
         LinkReport { complete: false, .. } => Exit::Io,
         LinkReport { payloads_wrong: 1.., .. } => Exit::Untrue,
         _ => Exit::Done,

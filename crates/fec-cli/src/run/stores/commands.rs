@@ -6,10 +6,10 @@ use crate::run::target::{Target, is_dash, payload_output};
 use crate::say::failure::{Exit, Failure, Result, misuse, say};
 use crate::say::stores::{DecodeReport, RepairReport, SendReport, VerifyReport};
 use crate::settings::{Settings, print_line, report_failure};
-use fec_base::interrupt;
 use fec_base::io::output::{Policy, check_absent, is_special, write_text};
 use fec_base::io::small;
 use fec_base::names::{hex, is_plain, show, show_bytes};
+use fec_base::program::interrupt;
 use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
 

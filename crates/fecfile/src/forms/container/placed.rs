@@ -11,7 +11,7 @@ use crate::forms::encode_job::{
 use crate::payload::Payload;
 use fec_base::context::{Context, Gauge};
 use fec_base::io::NewObjects;
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};

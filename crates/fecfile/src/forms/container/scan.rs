@@ -2,8 +2,8 @@
 
 use crate::error::{Action, Error, Result};
 use fec_base::context::Gauge;
+use fec_base::program::stages::{self, Stage};
 use fec_base::ranges::Ranges;
-use fec_base::stages::{self, Stage};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::container::{HEADER_LEN, Index, IndexHeader, MetaFrame, RecordHeader};

@@ -9,7 +9,7 @@ use crate::error::{Action, EncodingError, Error, ErrorKind, Result, WriteFailure
 use crate::payload::Source;
 use crate::report::Written;
 use fec_base::context::{Context, Gauge};
-use fec_base::stages::{self, Observed, Stage};
+use fec_base::program::stages::{self, Observed, Stage};
 use fec_base::threads::{Threads, no_thread};
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;

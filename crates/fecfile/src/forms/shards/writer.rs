@@ -14,7 +14,7 @@ use crate::report::Written;
 use crate::seal::sealer::Sealer;
 use fec_base::context::{Context, Gauge};
 use fec_base::io::{NewObjects, Store};
-use fec_base::stages::{self, Stage};
+use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::checksum_of;

@@ -3,7 +3,7 @@
 use super::super::tally::Tally;
 use crate::forms::encoded::{Load, Records};
 use fec_base::io::ReadAt;
-use fec_base::stages::{self, Observed, Stage};
+use fec_base::program::stages::{self, Observed, Stage};
 use fec_core::format::container::{RecordHeader, record_head_len};
 use fec_core::params::GroupGeometry;
 use fec_core::set::{Reading, Run};

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A read lease, held or given back.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     is_held: AtomicBool,
     /// Bytes read so far; at each full MiB the lease makes way.
     read: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct Lease {
 
 /// Knowledge about other writers of a file.
 #[derive(Debug)]
-pub(super) enum Writers {
+pub(crate) enum Writers {
     /// There were no writers, and a new one waits for the lease.
     None(Lease),
     /// The file is open for writing elsewhere.
@@ -37,7 +37,7 @@ pub(super) enum Writers {
 
 impl Writers {
     /// Asks for a lease on a file that is open for reading.
-    pub(super) fn of(file: &File) -> Writers {
+    pub(crate) fn of(file: &File) -> Writers {
         match calls::take(file) {
             Ok(()) => Writers::None(Lease { is_held: AtomicBool::new(true), read: AtomicU64::new(0) }),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock && calls::is_local(file) => Writers::Some,
@@ -49,7 +49,7 @@ impl Writers {
     }
 
     /// Gives the lease back if a writer waits for it. This is asked only once in a while, by the number of bytes read.
-    pub(super) fn after(&self, file: &File, bytes: u64) {
+    pub(crate) fn after(&self, file: &File, bytes: u64) {
         /// Bytes read between two questions whether a writer waits.
         const PIECE: u64 = 1 << 20;
         if let Writers::None(lease) = self {
@@ -61,7 +61,7 @@ impl Writers {
     }
 
     /// Gives the lease back, if it is held.
-    pub(super) fn end(&self, file: &File) {
+    pub(crate) fn end(&self, file: &File) {
         if let Writers::None(lease) = self
             && lease.is_held.swap(false, Ordering::Relaxed)
         {
@@ -125,7 +125,7 @@ mod calls {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done) }
     }
 
-    pub(super) fn take(file: &File) -> io::Result<()> {
+    pub(crate) fn take(file: &File) -> io::Result<()> {
         // The signal that asks for the lease. SIGURG is ignored unless it is caught; the default, SIGIO, would end the
         // process.
         call(file, F_SETSIG, libc::SIGURG)?;
@@ -133,18 +133,18 @@ mod calls {
     }
 
     /// Tells whether a writer waits for the lease, or the system took it.
-    pub(super) fn is_wanted(file: &File) -> bool {
+    pub(crate) fn is_wanted(file: &File) -> bool {
         call(file, libc::F_GETLEASE, 0).is_ok_and(|kind| kind != libc::F_RDLCK)
     }
 
-    pub(super) fn give_back(file: &File) {
+    pub(crate) fn give_back(file: &File) {
         // This fails if the system has taken the lease already.
         let _ = call(file, libc::F_SETLEASE, libc::F_UNLCK);
     }
 
     /// Tells whether a file is on a local file system. Network file systems refuse leases for other reasons with the
     /// same error.
-    pub(super) fn is_local(file: &File) -> bool {
+    pub(crate) fn is_local(file: &File) -> bool {
         const NFS: u64 = 0x6969;
         const CIFS: u64 = 0xff53_4d42;
         const SMB2: u64 = 0xfe53_4d42;
@@ -161,17 +161,17 @@ mod calls {
     use std::fs::File;
     use std::io;
 
-    pub(super) fn take(_file: &File) -> io::Result<()> {
+    pub(crate) fn take(_file: &File) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn is_wanted(_file: &File) -> bool {
+    pub(crate) fn is_wanted(_file: &File) -> bool {
         false
     }
 
-    pub(super) fn give_back(_file: &File) {}
+    pub(crate) fn give_back(_file: &File) {}
 
-    pub(super) fn is_local(_file: &File) -> bool {
+    pub(crate) fn is_local(_file: &File) -> bool {
         false
     }
 }
