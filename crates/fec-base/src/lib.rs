@@ -9,8 +9,8 @@
 //! | tell a live stream from encodings | [`beginning`] |
 //! | write roots as text, and read lists of them | [`roots`] |
 //! | print names of files without what a terminal obeys | [`names`] |
-//! | let a signal end an operation, or a program | [`interrupt`], [`io::temporary`], [`io::lease`] |
-//! | time the stages of an operation | [`stages`] |
+//! | end an operation from another thread | [`context::Cancel`] |
+//! | handle signals, time stages, fence mapped files | [`program`], [`io::temporary`] |
 
 mod action;
 pub mod beginning;
