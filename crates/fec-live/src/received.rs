@@ -46,7 +46,7 @@ pub struct Received {
     pub rebuilt: u64,
     /// Packets that are lost for good.
     pub lost: u64,
-    /// The first [`MOST_GAPS`] gaps.
+    /// The first thousand gaps.
     pub gaps: Vec<LostPackets>,
     /// The number of all gaps.
     pub gap_count: u64,
