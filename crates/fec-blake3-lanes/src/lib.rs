@@ -42,8 +42,8 @@ impl Lanes {
         self.0.simd_degree()
     }
 
-    /// Hashes inputs of `LEN` bytes each, a multiple of 64 of at most 1024, to 32 bytes each of `out`. `counter` is that
-    /// of the first input, and how the others follow; the flags are those of every block, of the first and of the
+    /// Hashes inputs of `LEN` bytes each, a multiple of 64 of at most 1024, to 32 bytes each of `out`. `counter` is
+    /// that of the first input, and how the others follow; the flags are those of every block, of the first and of the
     /// last (BLAKE3 specification, sections 2.1 and 2.2). With vectors of 8 lanes and more, for 2 to 7 inputs, the code
     /// of `blake3` loads up to 48 bytes behind the first one.
     ///
