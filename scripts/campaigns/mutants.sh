@@ -46,13 +46,14 @@ of_part() {
     without=()
     package=fec-core patience=20 tests=(--lib --test format --test layouts --test vectors --test set)
     case $1 in
-    merkle | params) files=("$1.rs") ;;
+    merkle) files=(merkle.rs) ;;
+    params) files=(params.rs 'params/**') ;;
     format) files=('format/**') ;;
     set) files=('set/**') tests+=(--test simple) ;;
     # trace.rs tells models of caches which memory an encoder touches; only the feature trace compiles the file.
     window) files=('window/**') without=(crates/fec-core/src/window/encoder/trace.rs) tests=(--lib --test vectors --test window) ;;
     choose | restore) package=fecfile files=("$1.rs") tests=(--lib) ;;
-    output) package=fec-base files=(io/output.rs) tests=(--lib) ;;
+    output) package=fec-base files=(io/output.rs 'io/output/**') tests=(--lib) ;;
     esac
     case $1 in window | choose | restore | output) patience=120 ;; esac
 }

@@ -34,13 +34,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     "merkle": ("fec-core", "merkle.rs"),
-    "params": ("fec-core", "params.rs"),
+    "params": ("fec-core", "params.rs", "params/**"),
     "format": ("fec-core", "format/**"),
     "set": ("fec-core", "set/**"),
     "window": ("fec-core", "window/**"),
     "choose": ("fecfile", "choose.rs"),
     "restore": ("fecfile", "restore.rs"),
-    "output": ("fec-base", "io/output.rs"),
+    "output": ("fec-base", "io/output.rs", "io/output/**"),
 }
 # Tests that have to notice, the quickest first: test binary, filter. Tests for --again come last.
 CLI = [("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
@@ -56,7 +56,7 @@ STAGES = {
 GOLDEN = [("encodings", ""), ("sidecars", "golden"), ("golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]
 CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", ""), *GOLDEN]
 MORE = [("fecfile", ""), ("encodings", ""), ("sidecars", ""), ("sidecar", "")]
-AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, _) in FILES.items()}
+AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, *_) in FILES.items()}
 # Library crates, by their unit tests, and the crates of other test binaries. Every other binary is of fec-cli.
 LIBS = {"fec_core": "fec-core", "fec_base": "fec-base", "fec_live": "fec-live", "fecfile": "fecfile"}
 LIBRARY = {**LIBS, "encodings": "fecfile", "sidecars": "fec-sidecar"}
@@ -92,8 +92,9 @@ def cargo_env(folder):
 
 def listed(part):
     """The faults of a part, as cargo-mutants tells them."""
-    crate, files = FILES[part]
-    out = subprocess.run(["cargo", "mutants", "--list", "--json", "-p", crate, "--file", f"crates/{crate}/src/{files}",
+    crate, *files = FILES[part]
+    wanted = [word for file in files for word in ("--file", f"crates/{crate}/src/{file}")]
+    out = subprocess.run(["cargo", "mutants", "--list", "--json", "-p", crate, *wanted,
                           # Compiled with the feature trace alone.
                           "--exclude", "crates/fec-core/src/window/encoder/trace.rs"],
                          cwd=ROOT, check=True, capture_output=True, text=True).stdout

@@ -55,7 +55,7 @@ impl Default for Settings {
 ///
 /// ```
 /// use fec_base::context::{Cancel, Context, Settings};
-/// # use fec_base::error::ErrorKind;
+/// # use fec_base::error::{Action, ErrorKind};
 /// let cancel = Cancel::default();
 /// let context = Context::new(Settings { threads: 1, ..Settings::new() }).with_cancel(&cancel);
 /// cancel.cancel(); // from any thread

@@ -40,25 +40,48 @@ fn p99(outcome: &Outcome) -> u32 {
     delays.get(delays.len() * 99 / 100).copied().unwrap_or(0)
 }
 
+/// The generators that are compared: the ideal code, and ours.
+const GENERATORS: [Generator; 2] = [Generator::Ideal, Generator::Profile];
+
+/// Source packets of a trace with one burst.
+const BURST_TRACE: u64 = 24_000;
+
 fn main() {
     let count: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200_000);
     let seeds: u64 = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(1);
-    let (generators, settings) = ([Generator::Ideal, Generator::Profile], settings());
+    let settings = settings();
     println!(
         "| trace | lost %, ideal | bounded | delay p99, ideal | bounded | most open |\n|---|---|---|---|---|---|"
     );
+    random_losses(&settings, count);
+    random_bursts(&settings, count, seeds);
+    for burst in [41, 257, 500, 850, 990] {
+        let [ideal, ours] = burst_at(&settings, 9000, burst);
+        row(&format!("burst of {burst}"), &ideal, &ours, BURST_TRACE);
+    }
+    bursts_anywhere(&settings);
+    println!("\n| lost | overhead mean, ideal | bounded | p99, ideal | bounded |\n|---|---|---|---|---|");
+    overheads(&settings, count);
+}
+
+/// Losses of single packets, independent of each other.
+fn random_losses(settings: &StreamSettings, count: u64) {
     for loss in [0.01, 0.05, 0.10, 0.12, 0.13, 0.14] {
-        let [ideal, ours] = generators.map(|generator| {
+        let [ideal, ours] = GENERATORS.map(|generator| {
             let mut noise = SplitMix64::new(7);
-            stream(generator, &settings, count, || noise.chance(loss)).expect("settings")
+            stream(generator, settings, count, || noise.chance(loss)).expect("settings")
         });
         row(&format!("r {}", loss * 100.0), &ideal, &ours, count);
     }
+}
+
+/// Losses in bursts, for each seed, and their means.
+fn random_bursts(settings: &StreamSettings, count: u64, seeds: u64) {
     for (loss, burst) in [(0.05, 50.0), (0.05, 150.0), (0.10, 20.0)] {
         let mut sums = [0.0, 0.0];
         for seed in 7..7 + seeds {
-            let [ideal, ours] = generators.map(|generator| {
-                stream(generator, &settings, count, gilbert_elliott(seed, loss, burst)).expect("settings")
+            let [ideal, ours] = GENERATORS.map(|generator| {
+                stream(generator, settings, count, gilbert_elliott(seed, loss, burst)).expect("settings")
             });
             row(&format!("GE {}/{burst}, seed {seed}", loss * 100.0), &ideal, &ours, count);
             sums = [sums[0] + percent(&ideal, count), sums[1] + percent(&ours, count)];
@@ -66,28 +89,29 @@ fn main() {
         let [ideal, ours] = sums.map(|sum| sum / seeds as f64);
         println!("| GE {}/{burst}, mean of seeds | {ideal:.3} | {ours:.3} | | | |", loss * 100.0);
     }
-    let burst_at = |start: u64, burst: u64| {
-        generators.map(|generator| {
-            let mut at = 0;
-            let lost = || {
-                at += 1;
-                (start..start + burst).contains(&at)
-            };
-            stream(generator, &settings, 24_000, lost).expect("settings")
-        })
-    };
-    for burst in [41, 257, 500, 850, 990] {
-        let [ideal, ours] = burst_at(9000, burst);
-        row(&format!("burst of {burst}"), &ideal, &ours, 24_000);
-    }
-    // Bursts begin anywhere: the number of differences, and the worst of all.
+}
+
+/// The outcomes of both generators for a single burst that begins behind transmission `start`.
+fn burst_at(settings: &StreamSettings, start: u64, burst: u64) -> [Outcome; 2] {
+    GENERATORS.map(|generator| {
+        let mut at = 0;
+        let lost = || {
+            at += 1;
+            (start..start + burst).contains(&at)
+        };
+        stream(generator, settings, BURST_TRACE, lost).expect("settings")
+    })
+}
+
+/// Bursts that begin anywhere: the number of differences, and the worst of all.
+fn bursts_anywhere(settings: &StreamSettings) {
     let (places, mut worst) = ((1..13_000).step_by(230), (0.0, 0));
     for start in places.clone() {
-        let [ideal, ours] = burst_at(start, 850);
+        let [ideal, ours] = burst_at(settings, start, 850);
         let late = f64::from(p99(&ours)) / f64::from(p99(&ideal));
         worst = if late > worst.0 { (late, start) } else { worst };
         if late > 1.005 || !ours.lost.is_empty() {
-            row(&format!("burst of 850 from transmission {start} on"), &ideal, &ours, 24_000);
+            row(&format!("burst of 850 from transmission {start} on"), &ideal, &ours, BURST_TRACE);
         }
     }
     println!(
@@ -96,18 +120,21 @@ fn main() {
         worst.0,
         worst.1
     );
-    println!("\n| lost | overhead mean, ideal | bounded | p99, ideal | bounded |\n|---|---|---|---|---|");
+}
+
+/// Repair packets beyond the losses that they repair, for losses of several shapes and sizes.
+fn overheads(settings: &StreamSettings, count: u64) {
     for (name, span, chance) in [("burst", 1.0, 1.1), ("a half", 2.0, 0.5), ("a tenth", 10.0, 0.1)] {
         for lost in [1, 2, 5, 20, 50, 100, 250] {
             let period = 7 * lost as u64 * span as u64 + 300;
-            let [ideal, ours] = generators.map(|generator| {
+            let [ideal, ours] = GENERATORS.map(|generator| {
                 let (mut at, mut noise) = (0, SplitMix64::new(11));
                 let trace = || {
                     at += 1;
                     let inside = (at % period) as f64 <= span * lost as f64;
                     inside && noise.chance(chance)
                 };
-                let mut overheads = stream(generator, &settings, count, trace).expect("settings").overheads;
+                let mut overheads = stream(generator, settings, count, trace).expect("settings").overheads;
                 overheads.sort_unstable();
                 let mean = f64::from(overheads.iter().sum::<u32>()) / overheads.len() as f64;
                 (mean, overheads[overheads.len() * 99 / 100])

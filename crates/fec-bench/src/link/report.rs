@@ -130,19 +130,19 @@ impl LinkReport {
         arrived: &Arrived,
         mbps_limit: Option<f64>,
     ) -> LinkReport {
-        let count = sent.map_or(arrived.highest, |sent| sent.sent).max(arrived.received);
-        let lost = count - arrived.received;
-        let has_recovery = sent.is_some_and(|sent| sent.window > 0);
-        let share = |part: f64, of: u64| (of > 0).then(|| part / of as f64);
-        // Bits per microsecond are Mb/s.
-        let mbps = |bytes: u64, nanoseconds: u64| share(bytes as f64 * 8e3, nanoseconds);
-        let per_second = |count: u64, nanoseconds: u64| share(count as f64 * 1e9, nanoseconds);
-        let payload_mbps =
-            |payloads: u64| sent.and_then(|sent| mbps(payloads.saturating_mul(sent.payload), arrived.time));
-        let lost_of = |arrived: u64| sent.map(|sent| sent.payloads.saturating_sub(arrived));
-        let known = |number: u64| (number != UNKNOWN).then_some(number);
-        let positive = |number: u64| (number > 0).then_some(number);
-        let mut report = LinkReport {
+        let mut report = LinkReport { mbps_limit, ..LinkReport::of_arrived(role, peer, arrived) };
+        if let Some(sent) = sent {
+            report.add_sent(sent, arrived);
+        }
+        report.lost = report.sent - arrived.received;
+        report.loss = share(report.lost as f64, report.sent);
+        report.headline = report.sentence();
+        report
+    }
+
+    /// The values that the listener's account alone tells.
+    fn of_arrived(role: Role, peer: SocketAddr, arrived: &Arrived) -> LinkReport {
+        LinkReport {
             schema_version: SCHEMA_VERSION,
             headline: String::new(),
             command: "bench",
@@ -150,49 +150,74 @@ impl LinkReport {
             role,
             // An IPv4 address is shown as such, also if the socket is for both.
             peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string(),
-            complete: sent.is_some(),
-            interrupted: arrived.interrupted == 1 || sent.is_some_and(|sent| sent.interrupted == 1),
-            seconds: sent.map_or(arrived.time, |sent| sent.time) as f64 / 1e9,
-            mbps_limit,
-            packet: sent.map(|sent| sent.payload),
-            rate: sent.filter(|_| has_recovery).map(|sent| format!("{}/{}", sent.repair, sent.source)),
-            window: sent.and_then(|sent| positive(sent.window)),
-            largest_datagram: sent.and_then(|sent| positive(sent.largest)),
-            largest_packet: sent.and_then(|sent| {
-                let most = sent.largest.checked_sub((REPAIR_OVERHEAD + SYMBOL_OVERHEAD) as u64)?;
-                Some(most.min(u16::MAX.into()))
-            }),
-            round_trip_ms: sent.and_then(|sent| positive(sent.round_trip)).map(milliseconds),
-            sent: count,
-            lost_on_purpose: sent.map(|sent| sent.impaired),
-            unsent: sent.map(|sent| sent.unsent),
+            complete: false,
+            interrupted: arrived.interrupted == 1,
+            seconds: arrived.time as f64 / 1e9,
+            mbps_limit: None,
+            packet: None,
+            rate: None,
+            window: None,
+            largest_datagram: None,
+            largest_packet: None,
+            round_trip_ms: None,
+            sent: arrived.highest.max(arrived.received),
+            lost_on_purpose: None,
+            unsent: None,
             received: arrived.received,
-            lost,
-            loss: share(lost as f64, count),
+            lost: 0,
+            loss: None,
             lost_bursts: arrived.bursts,
             longest_burst: arrived.longest_burst,
-            listener_drops: known(arrived.dropped),
+            listener_drops: (arrived.dropped != UNKNOWN).then_some(arrived.dropped),
             reordered: arrived.reordered,
             reordered_by: arrived.reordered_by,
             doubled: arrived.doubled,
-            sent_mbps: sent.and_then(|sent| mbps(sent.bytes, sent.time)),
+            sent_mbps: None,
             received_mbps: mbps(arrived.bytes, arrived.time),
-            sent_per_second: sent.and_then(|sent| per_second(sent.sent, sent.time)),
+            sent_per_second: None,
             received_per_second: per_second(arrived.received, arrived.time),
-            payloads: sent.map(|sent| sent.payloads),
-            payloads_lost_before: lost_of(arrived.payloads_before),
-            payloads_lost_after: lost_of(arrived.payloads_after).filter(|_| has_recovery),
+            payloads: None,
+            payloads_lost_before: None,
+            payloads_lost_after: None,
             payloads_wrong: arrived.wrong,
-            goodput_before_mbps: payload_mbps(arrived.payloads_before),
-            goodput_after_mbps: payload_mbps(arrived.payloads_after).filter(|_| has_recovery),
+            goodput_before_mbps: None,
+            goodput_after_mbps: None,
             jitter_ms: positive(arrived.received).map(|_| milliseconds(arrived.jitter)),
             delay_before_ms: delays([arrived.delay_median, arrived.delay_high, arrived.delay_most]),
             delay_after_ms: delays([arrived.after_median, arrived.after_high, arrived.after_most]),
-            sender_cpu_us: sent.and_then(|sent| share(sent.on_cores as f64 / 1e3, sent.sent)),
+            sender_cpu_us: None,
             listener_cpu_us: share(arrived.on_cores as f64 / 1e3, arrived.received),
-        };
-        report.headline = report.sentence();
-        report
+        }
+    }
+
+    /// Adds the values that the sender's account tells, alone or together with the listener's.
+    fn add_sent(&mut self, sent: &Sent, arrived: &Arrived) {
+        let has_recovery = sent.window > 0;
+        let payload_mbps = |payloads: u64| mbps(payloads.saturating_mul(sent.payload), arrived.time);
+        let lost_of = |arrived: u64| sent.payloads.saturating_sub(arrived);
+        self.complete = true;
+        self.interrupted |= sent.interrupted == 1;
+        self.seconds = sent.time as f64 / 1e9;
+        self.packet = Some(sent.payload);
+        self.window = positive(sent.window);
+        self.largest_datagram = positive(sent.largest);
+        let largest = sent.largest.checked_sub((REPAIR_OVERHEAD + SYMBOL_OVERHEAD) as u64);
+        self.largest_packet = largest.map(|most| most.min(u16::MAX.into()));
+        self.round_trip_ms = positive(sent.round_trip).map(milliseconds);
+        self.sent = sent.sent.max(arrived.received);
+        self.lost_on_purpose = Some(sent.impaired);
+        self.unsent = Some(sent.unsent);
+        self.sent_mbps = mbps(sent.bytes, sent.time);
+        self.sent_per_second = per_second(sent.sent, sent.time);
+        self.payloads = Some(sent.payloads);
+        self.payloads_lost_before = Some(lost_of(arrived.payloads_before));
+        self.goodput_before_mbps = payload_mbps(arrived.payloads_before);
+        if has_recovery {
+            self.rate = Some(format!("{}/{}", sent.repair, sent.source));
+            self.payloads_lost_after = Some(lost_of(arrived.payloads_after));
+            self.goodput_after_mbps = payload_mbps(arrived.payloads_after);
+        }
+        self.sender_cpu_us = share(sent.on_cores as f64 / 1e3, sent.sent);
     }
 
     /// For people, in lines of at most `width` columns.
@@ -375,6 +400,26 @@ impl LinkReport {
         }
         notes
     }
+}
+
+/// A part for each of a number; `None` if there are none.
+fn share(part: f64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part / of as f64)
+}
+
+/// A rate in Mb/s: bits per microsecond.
+fn mbps(bytes: u64, nanoseconds: u64) -> Option<f64> {
+    share(bytes as f64 * 8e3, nanoseconds)
+}
+
+/// A number for each second.
+fn per_second(count: u64, nanoseconds: u64) -> Option<f64> {
+    share(count as f64 * 1e9, nanoseconds)
+}
+
+/// A number that stands for nothing if it is 0.
+fn positive(number: u64) -> Option<u64> {
+    (number > 0).then_some(number)
 }
 
 fn milliseconds(nanoseconds: u64) -> f64 {

@@ -157,25 +157,7 @@ impl Manifest {
         }
         let segment_len = u64_at(bytes, 24);
         let headers = take(&mut rest, segments as usize * HEADER_LEN)?;
-        let (headers, _) = headers.as_chunks::<HEADER_LEN>();
-        let segments = headers
-            .iter()
-            .enumerate()
-            .map(|(nth, header)| {
-                let header = ShardHeader::parse(header)?;
-                let shape = header.encoding.geometry.shape();
-                let len = header.encoding.geometry.payload_len();
-                let is_last = nth + 1 == headers.len();
-                if header.index != 0 || shape.hash != hash || shape.code != code {
-                    return Err(invalid("a segment has another index, hash or code"));
-                }
-                // A segment of no bytes belongs to a payload of no bytes only.
-                if len > segment_len || (len < segment_len && !is_last) || (len == 0 && headers.len() > 1) {
-                    return Err(invalid("the length of a segment"));
-                }
-                Ok(header.encoding)
-            })
-            .collect::<Result<Vec<Encoding>, FormatError>>()?;
+        let segments = parse_segments(headers, hash, code, segment_len)?;
         let payload_len = segments
             .iter()
             .try_fold(0u64, |sum, segment| sum.checked_add(segment.geometry.payload_len()))
@@ -191,19 +173,47 @@ impl Manifest {
         if targets as usize > MAX_TARGETS {
             return Err(invalid("the number of targets"));
         }
-        let mut text = || -> Result<String, FormatError> {
-            let len = usize::from(u16_at(take(&mut rest, 2)?, 0));
-            let text = std::str::from_utf8(take(&mut rest, len)?).ok().filter(|text| is_plain(text));
-            text.map(str::to_owned).ok_or(invalid("a target or domain is no plain text"))
-        };
         let targets = (0..targets)
-            .map(|_| Ok(ManifestTarget { url: text()?, domain: text()? }))
+            .map(|_| Ok(ManifestTarget { url: take_text(&mut rest)?, domain: take_text(&mut rest)? }))
             .collect::<Result<Vec<_>, FormatError>>()?;
         if !rest.is_empty() {
             return Err(invalid("bytes behind its end"));
         }
         Ok(Manifest { hash, code, segment_len, segments, meta, targets })
     }
+}
+
+/// Parses the headers of segments of `segment_len` bytes, which share hash and code; the last may be shorter.
+fn parse_segments(
+    headers: &[u8],
+    hash: HashKind,
+    code: Code,
+    segment_len: u64,
+) -> Result<Vec<Encoding>, FormatError> {
+    let invalid = FormatError::Manifest;
+    let (headers, _) = headers.as_chunks::<HEADER_LEN>();
+    let parse = |(nth, header): (usize, &[u8; HEADER_LEN])| {
+        let header = ShardHeader::parse(header)?;
+        let shape = header.encoding.geometry.shape();
+        let len = header.encoding.geometry.payload_len();
+        let is_last = nth + 1 == headers.len();
+        if header.index != 0 || shape.hash != hash || shape.code != code {
+            return Err(invalid("a segment has another index, hash or code"));
+        }
+        // A segment of no bytes belongs to a payload of no bytes only.
+        if len > segment_len || (len < segment_len && !is_last) || (len == 0 && headers.len() > 1) {
+            return Err(invalid("the length of a segment"));
+        }
+        Ok(header.encoding)
+    };
+    headers.iter().enumerate().map(parse).collect()
+}
+
+/// Takes a text with its length from the front.
+fn take_text(rest: &mut &[u8]) -> Result<String, FormatError> {
+    let len = usize::from(u16_at(take(rest, 2)?, 0));
+    let text = std::str::from_utf8(take(rest, len)?).ok().filter(|text| is_plain(text));
+    text.map(str::to_owned).ok_or(FormatError::Manifest("a target or domain is no plain text"))
 }
 
 /// Takes bytes from the front.

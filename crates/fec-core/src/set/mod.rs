@@ -53,11 +53,13 @@ mod pass;
 mod places;
 mod plans;
 mod proof;
+mod reading;
 mod run;
 mod tree;
 
-pub use decode::{Decoded, Reading, SetDecoder, SetError, Undecoded};
+pub use decode::{SetDecoder, SetError};
 pub use encode::{EncodedSet, SetEncoder};
 pub use plans::PlanCache;
 pub use proof::{leaf_is_proved, shard_is_proved, tree_of_shard};
+pub use reading::{Decoded, Reading, Undecoded};
 pub use run::Run;

@@ -70,10 +70,12 @@ mod lane_sums;
 mod operation;
 mod reception;
 mod row;
+mod row_solver;
 mod set_solver;
 mod settings;
 pub mod simulate;
 mod states;
+mod stream;
 mod symbol_ring;
 mod system;
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! A receiver's state of one stream: the packets of the window, and the equations over lost ones.
 
-use super::lane_sums::LaneSums;
-use super::row::{RepairRow, Sources, emptied, lanes};
+use super::row_solver::RowSolver;
 use super::set_solver::{SetId, SetSolver};
 use super::states::{PacketState, States};
 use super::symbol_ring::SymbolRing;
-use super::system::{Inserted, System};
+use super::system::Inserted;
 use crate::format::packet::{self, Parameters, Profile, RowHeader};
-use crate::gf256::kernel::{AlignedBytes, Backend, LINE};
+use crate::gf256::kernel::{Backend, LINE};
 
 /// The fate of a repair packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,44 +136,23 @@ enum Solver {
     Sets(SetSolver),
 }
 
-/// Solves rows of lanes and taps.
-struct RowSolver {
-    sums: LaneSums,
-    system: System,
-    /// Lost packets below this are columns of the system.
-    columns_end: u64,
-    row: RepairRow,
-    /// Scratch: empty lists, and a row's symbol in whole lines.
-    classes: Sources<'static>,
-    symbol: AlignedBytes,
-}
-
 impl Reception {
     /// A stream that is received from packet 0 on.
     pub(super) fn new(backend: Backend, parameters: Parameters, columns: usize) -> Reception {
         let Parameters { profile, block, .. } = parameters;
-        let symbol_len = parameters.symbol_len();
-        let padded = symbol_len.next_multiple_of(LINE);
         // Memory for the window, and for late rows.
         let slack = LATE_BLOCKS * u64::from(block) + LINE as u64;
         let reach = Reach::new(&parameters);
         let solver = match profile {
             Profile::Blocks => Solver::Sets(SetSolver::new(backend, &parameters)),
-            _ => Solver::Rows(Box::new(RowSolver {
-                sums: LaneSums::new(lanes(profile), block, reach.unit, padded),
-                system: System::new(backend, columns.min(reach.unit as usize).max(1), padded),
-                columns_end: 0,
-                row: RepairRow::default(),
-                classes: Default::default(),
-                symbol: AlignedBytes::zeroed(padded),
-            })),
+            _ => Solver::Rows(Box::new(RowSolver::new(backend, &parameters, reach.unit, columns))),
         };
         let places = reach.most() + slack;
         Reception {
             parameters,
             reach,
             backend,
-            store: SymbolRing::new(places, symbol_len),
+            store: SymbolRing::new(places, parameters.symbol_len()),
             states: States::new(places),
             end: 0,
             start: 0,
@@ -410,82 +388,25 @@ impl Reception {
     }
 
     fn lane_row(&mut self, header: &RowHeader, bytes: &[u8]) -> RowFate {
-        let window = if self.reach.slides { self.window_of(header) } else { self.reach.unit.into() };
         let Solver::Rows(rows) = &mut self.solver else { unreachable!("the profile has lanes") };
-        let RowSolver { sums, system, columns_end, row, classes: lists, symbol } = &mut **rows;
         let end = header.first + u64::from(header.count);
-        if self.missing == 0
-            || (system.open() == 0 && self.states.lost((*columns_end).max(self.start)..end).next().is_none())
-        {
+        let new = rows.columns_end.max(self.start)..end;
+        if self.missing == 0 || (rows.system.open() == 0 && self.states.lost(new.clone()).next().is_none()) {
             return RowFate::Redundant;
         }
         // A row may come after the first row of a later beginning, if nothing was given up in between.
         let given_up = self.states.lost(header.first..self.start).next().is_some();
-        if header.first < sums.oldest() || given_up || sums.end() > end + self.late {
+        if header.first < rows.sums.oldest() || given_up || rows.sums.end() > end + self.late {
             return RowFate::Unusable;
         }
-        let new = (*columns_end).max(self.start)..end;
-        // A packet that would be given up before the last of them is there does not become a column first.
-        let mut given_up = self.states.lost(new.clone()).nth_back(system.most());
-        let kept = given_up.map_or(new.start, |seq| seq + 1);
-        if given_up.is_some() {
-            system.give_up_before(kept);
-        }
-        for seq in self.states.lost(kept..new.end) {
-            given_up = system.push_column(seq).or(given_up);
-        }
-        *columns_end = end.max(*columns_end);
-        if let Some(given_up) = given_up {
+        if let Some(given_up) = rows.add_columns(new, &self.states) {
             self.floor = given_up + 1;
             self.leave(self.floor);
             return RowFate::Unusable;
         }
-        sums.leave(header.first.max(sums.start()), &mut self.backend);
-        while sums.end() < end {
-            match self.states.first_known(sums.end()..end) {
-                Some(seq) => {
-                    sums.pass_over(seq, &mut self.backend);
-                    sums.push(self.store.symbol(seq), &mut self.backend);
-                }
-                None => sums.pass_over(end, &mut self.backend),
-            }
-        }
-
-        row.generate(&self.parameters, header.row, header.first, header.count);
-        symbol[..bytes.len()].copy_from_slice(bytes);
-        symbol[bytes.len()..].fill(0);
-        let mut classes: Sources<'_> = std::mem::take(lists);
-        classes[0].push(symbol);
-        sums.select(row, &mut classes);
-        let mut open_taps: Vec<(u64, u8)> = Vec::new();
-        let symbols = self.store.symbols_from(header.first);
-        for (column, class) in row.tapped() {
-            if self.states.is_lost(column) {
-                open_taps.push((column, class));
-            } else {
-                classes[usize::from(class)].push(symbols.symbol(column));
-            }
-        }
-        let coefficient = row.coefficients(&mut open_taps);
-        let (backend, store, states, sums_end) = (self.backend, &self.store, &self.states, sums.end());
-        let inserted = system.insert(coefficient, |payload| {
-            backend.gather(&classes.each_ref().map(|class| &class[..]), row.factor, payload);
-            // The sums have these columns beyond a late row.
-            for seq in (end..sums_end).filter(|&seq| !states.is_lost(seq)) {
-                backend.add_products(payload, &[store.symbol(seq)], &[row.dense(seq)]);
-            }
-        });
-        *lists = emptied(classes);
-        // Rows to come until the oldest column leaves the window, at the rate of the rows until now.
-        let oldest = system.oldest().unwrap_or(end);
-        let left = (oldest + window).saturating_sub(end);
-        let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
-        let lacking = system.lacking();
-        // Once more is lost than rows can repair, they repair nothing until they have caught up.
-        self.is_behind = lacking > 0 && (self.is_behind || lacking as u128 > rows_left);
-        if self.is_behind {
-            self.hopeless = self.hopeless.max(end.saturating_sub(OVERTAKEN));
-        }
+        rows.sum_up(header.first..end, &self.store, &self.states);
+        let inserted = rows.insert(&self.parameters, header, bytes, &self.store, &self.states);
+        self.note_backlog(header);
         match inserted {
             Inserted::Useful => {
                 self.solve();
@@ -493,6 +414,24 @@ impl Reception {
             }
             Inserted::Redundant => RowFate::Redundant,
             Inserted::Contradiction => RowFate::Contradiction,
+        }
+    }
+
+    /// Notes whether more is lost than rows can repair until the oldest column leaves the window.
+    #[inline]
+    fn note_backlog(&mut self, header: &RowHeader) {
+        let window = if self.reach.slides { self.window_of(header) } else { self.reach.unit.into() };
+        let Solver::Rows(rows) = &self.solver else { return };
+        let end = header.first + u64::from(header.count);
+        // Rows to come until then, at the rate of the rows until now.
+        let oldest = rows.system.oldest().unwrap_or(end);
+        let left = (oldest + window).saturating_sub(end);
+        let rows_left = u128::from(left) * u128::from(header.row + 1) / u128::from(end);
+        let lacking = rows.system.lacking();
+        // Once more is lost than rows can repair, they repair nothing until they have caught up.
+        self.is_behind = lacking > 0 && (self.is_behind || lacking as u128 > rows_left);
+        if self.is_behind {
+            self.hopeless = self.hopeless.max(end.saturating_sub(OVERTAKEN));
         }
     }
 

@@ -117,8 +117,26 @@ fn read(container: Vec<u8>, keys: &Keys, folder: &Path) -> Vec<(&'static str, Ve
 fn attack(kind: u64, random: &mut SplitMix64, mine: &Sealed, others: &[Sealed]) -> (&'static str, Sealed) {
     let mut forged = mine.clone();
     let mut below = |bound: usize| (random.next() % bound as u64) as usize;
-    let chunks = mine.chunks();
     let name = match kind {
+        2..=4 | 6 => attack_chunks(kind, &mut below, &mut forged, others),
+        7..=9 => attack_seal(kind, &mut below, &mut forged, others),
+        12.. => {
+            forged.is_marked = false;
+            "it is not marked as sealed"
+        }
+        _ => attack_bytes(kind, &mut below, &mut forged, others),
+    };
+    (name, forged)
+}
+
+/// Forges bytes of the payload, wherever chunks begin.
+fn attack_bytes(
+    kind: u64,
+    below: &mut impl FnMut(usize) -> usize,
+    forged: &mut Sealed,
+    others: &[Sealed],
+) -> &'static str {
+    match kind {
         0 => {
             let at = below(forged.sealed.len());
             forged.sealed[at] ^= 1 << below(8);
@@ -128,13 +146,35 @@ fn attack(kind: u64, random: &mut SplitMix64, mine: &Sealed, others: &[Sealed]) 
             forged.sealed.truncate(below(forged.sealed.len()));
             "it is cut"
         }
+        5 => {
+            forged.sealed.extend_from_slice(&others[below(others.len())].sealed);
+            "another one is joined to it"
+        }
+        10 => {
+            forged.sealed.extend(std::iter::repeat_n(0, 1 + below(SEALED_CHUNK)));
+            "something is added"
+        }
+        _ => {
+            forged.sealed.clone_from(&forged.plain);
+            "it is not encrypted"
+        }
+    }
+}
+
+/// Forges the list of chunks; each chunk stays as it was sealed.
+fn attack_chunks(
+    kind: u64,
+    below: &mut impl FnMut(usize) -> usize,
+    forged: &mut Sealed,
+    others: &[Sealed],
+) -> &'static str {
+    let mut chunks = forged.chunks();
+    let name = match kind {
         2 => {
-            let whole = below(chunks.len());
-            forged.sealed = chunks[..whole].concat();
+            chunks.truncate(below(chunks.len()));
             "it is cut between chunks"
         }
         3 => {
-            let mut chunks = chunks;
             let (a, b) = (below(chunks.len()), below(chunks.len()));
             if a == b {
                 let repeated = chunks[a].clone();
@@ -142,28 +182,31 @@ fn attack(kind: u64, random: &mut SplitMix64, mine: &Sealed, others: &[Sealed]) 
             } else {
                 chunks.swap(a, b);
             }
-            forged.sealed = chunks.concat();
             "chunks change places, or one comes twice"
         }
         4 => {
-            let mut chunks = chunks;
             chunks.remove(below(chunks.len()));
-            forged.sealed = chunks.concat();
             "a chunk is left out"
         }
-        5 => {
-            forged.sealed.extend_from_slice(&others[below(others.len())].sealed);
-            "another one is joined to it"
-        }
-        6 => {
-            let other = &others[below(others.len())];
-            let mut chunks = chunks;
-            let theirs = other.chunks();
+        _ => {
+            let theirs = others[below(others.len())].chunks();
             let at = below(chunks.len().min(theirs.len()));
             chunks[at] = theirs[at].clone();
-            forged.sealed = chunks.concat();
             "a chunk of another one stands in its place"
         }
+    };
+    forged.sealed = chunks.concat();
+    name
+}
+
+/// Forges the seal.
+fn attack_seal(
+    kind: u64,
+    below: &mut impl FnMut(usize) -> usize,
+    forged: &mut Sealed,
+    others: &[Sealed],
+) -> &'static str {
+    match kind {
         7 => {
             forged.seal = others[below(others.len())].seal.clone();
             "it has the seal of another one"
@@ -173,24 +216,11 @@ fn attack(kind: u64, random: &mut SplitMix64, mine: &Sealed, others: &[Sealed]) 
             forged.seal[at] ^= 1 << below(8);
             "a bit of the seal is flipped"
         }
-        9 => {
+        _ => {
             forged.seal.truncate(below(forged.seal.len()));
             "the seal is cut"
         }
-        10 => {
-            forged.sealed.extend(std::iter::repeat_n(0, 1 + below(SEALED_CHUNK)));
-            "something is added"
-        }
-        11 => {
-            forged.sealed.clone_from(&mine.plain);
-            "it is not encrypted"
-        }
-        _ => {
-            forged.is_marked = false;
-            "it is not marked as sealed"
-        }
-    };
-    (name, forged)
+    }
 }
 
 /// Kinds of attacks.

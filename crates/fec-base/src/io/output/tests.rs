@@ -1,4 +1,8 @@
+use super::folder::replace_folder;
 use super::*;
+use fec_core::format::shard_file;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 
 const QUICK: Policy = Policy::new().with_sync(false);

@@ -174,17 +174,8 @@ impl Planner {
         // The node's `high`, with which f on the next block follows from f on this one.
         let high = residue.and_then(|(_, rest)| rest).map(|(high, _)| high);
         let high = high.filter(|_| self.any_wanted(offset + BLOCK, BLOCK));
-        if let (1, true, Some((low, rest))) = (known, here, residue) {
-            // The residue is evaluated anyway; its error at the known point is all of g.
-            let g = self.block();
-            let keep = high.map(|high| [high, self.block()]);
-            self.forward(offset, Sum { from: low, plus: rest, few: None, keep }, Some((offset, g)));
-            if let Some([_, keep]) = keep {
-                let few = Some((g, 1, 1));
-                self.forward(offset + BLOCK, Sum { from: keep, few, ..Sum::default() }, None);
-                self.free.push(keep);
-            }
-            return g;
+        if let (1, true, Some(residue)) = (known, here, residue) {
+            return self.interpolate_point(offset, residue, high);
         }
         let reduced = match residue {
             None => None,
@@ -195,29 +186,8 @@ impl Planner {
                 Some((reduced, true))
             }
         };
-        let residue = reduced.map(|(block, _)| block);
-        let (g, f) = if known == BLOCK {
-            let f = self.interpolate_all(offset, BLOCK, None)[0];
-            match residue {
-                None => (f, f),
-                Some(residue) => {
-                    let g = self.block();
-                    self.program.sum(g, f, &[(residue, 1, BLOCK)]);
-                    (g, f)
-                }
-            }
-        } else {
-            let g = self.block();
-            self.program.tail(g, residue, offset, known, tail_skews(offset, known));
-            match residue {
-                Some(residue) if here || high.is_some() => {
-                    let f = self.block();
-                    self.program.sum(f, residue, &[(g, 1, known)]);
-                    (g, f)
-                }
-                _ => (g, g),
-            }
-        };
+        let wants_f = here || high.is_some();
+        let (g, f) = self.coefficients_of_block(offset, known, reduced.map(|(block, _)| block), wants_f);
         let keep = high.map(|high| [high, self.block()]);
         if here {
             self.forward(offset, Sum { from: f, keep, ..Sum::default() }, None);
@@ -231,6 +201,48 @@ impl Planner {
         self.free.extend(reduced.filter(|&(_, is_new)| is_new).map(|(block, _)| block));
         self.free.extend(Some(f).filter(|&f| f != g));
         g
+    }
+
+    /// [`interpolate_block`](Self::interpolate_block) with one known point, of a block with wanted points: g is a
+    /// constant. The residue is evaluated anyway; its error at the known point is all of g.
+    fn interpolate_point(&mut self, offset: usize, (low, rest): Residue, high: Option<usize>) -> usize {
+        let g = self.block();
+        let keep = high.map(|high| [high, self.block()]);
+        self.forward(offset, Sum { from: low, plus: rest, few: None, keep }, Some((offset, g)));
+        if let Some([_, keep]) = keep {
+            let few = Some((g, 1, 1));
+            self.forward(offset + BLOCK, Sum { from: keep, few, ..Sum::default() }, None);
+            self.free.push(keep);
+        }
+        g
+    }
+
+    /// The coefficients of g, and those of f if they are wanted, of a single block. Both are in the same block if they
+    /// are equal or f is not wanted.
+    fn coefficients_of_block(
+        &mut self,
+        offset: usize,
+        known: usize,
+        residue: Option<usize>,
+        wants_f: bool,
+    ) -> (usize, usize) {
+        if known == BLOCK {
+            let f = self.interpolate_all(offset, BLOCK, None)[0];
+            let Some(residue) = residue else { return (f, f) };
+            let g = self.block();
+            self.program.sum(g, f, &[(residue, 1, BLOCK)]);
+            return (g, f);
+        }
+        let g = self.block();
+        self.program.tail(g, residue, offset, known, tail_skews(offset, known));
+        match residue {
+            Some(residue) if wants_f => {
+                let f = self.block();
+                self.program.sum(f, residue, &[(g, 1, known)]);
+                (g, f)
+            }
+            _ => (g, g),
+        }
     }
 
     /// Evaluates f on the wanted points among the `size` points from `offset` on. `len` coefficients count there, and

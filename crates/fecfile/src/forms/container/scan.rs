@@ -108,40 +108,7 @@ pub(crate) fn scan(
                 continue;
             }
             ScanStep::Skip(0) => break,
-            ScanStep::Skip(bytes) => (bytes, 0),
-            ScanStep::Record { header, tree, proof, body, len, drop } => {
-                on(at, ScanEvent::Record { header, tree, proof, body })?;
-                (drop, len)
-            }
-            ScanStep::Meta { frame, drop } => {
-                on(at, ScanEvent::Meta(frame))?;
-                (drop, drop)
-            }
-            ScanStep::BadMeta { meta_hash, error, drop } => {
-                on(at, ScanEvent::BadMeta(meta_hash, error))?;
-                (drop, 0)
-            }
-            ScanStep::Index { index, drop } => {
-                on(at, ScanEvent::Index(index))?;
-                (drop, drop)
-            }
-            ScanStep::IndexHeader { header, len } => {
-                let may_look = scanner.may_look_before(&header, at);
-                match on(at, ScanEvent::IndexHeader(header, may_look))? {
-                    Taken::Yes => (HEADER_LEN, HEADER_LEN),
-                    Taken::No { looked_before } => {
-                        (scanner.index_in_vain(&header, looked_before, at, len), 0)
-                    }
-                }
-            }
-            ScanStep::Annex { kind, data, len, drop } => {
-                on(at, ScanEvent::Annex(kind, data, len as u64))?;
-                (drop, len)
-            }
-            ScanStep::Rejected { error, drop } => {
-                on(at, ScanEvent::Rejected(error))?;
-                (drop, 0)
-            }
+            step => pass_on(step, at, &mut scanner, &mut on)?,
         };
         covered = covered.max(at + accepted as u64);
         scanned.add_gap(at.max(covered), at + drop as u64);
@@ -150,6 +117,50 @@ pub(crate) fn scan(
     }
     scanned.len = window.position;
     Ok(scanned)
+}
+
+/// Passes a finding at `at` on to the callback. Returns the bytes to be dropped, and the accepted ones.
+fn pass_on(
+    step: ScanStep<'_>,
+    at: u64,
+    scanner: &mut Scanner,
+    on: &mut impl FnMut(u64, ScanEvent<'_>) -> Result<Taken>,
+) -> Result<(usize, usize)> {
+    Ok(match step {
+        ScanStep::More(_) => (0, 0),
+        ScanStep::Skip(bytes) => (bytes, 0),
+        ScanStep::Record { header, tree, proof, body, len, drop } => {
+            on(at, ScanEvent::Record { header, tree, proof, body })?;
+            (drop, len)
+        }
+        ScanStep::Meta { frame, drop } => {
+            on(at, ScanEvent::Meta(frame))?;
+            (drop, drop)
+        }
+        ScanStep::BadMeta { meta_hash, error, drop } => {
+            on(at, ScanEvent::BadMeta(meta_hash, error))?;
+            (drop, 0)
+        }
+        ScanStep::Index { index, drop } => {
+            on(at, ScanEvent::Index(index))?;
+            (drop, drop)
+        }
+        ScanStep::IndexHeader { header, len } => {
+            let may_look = scanner.may_look_before(&header, at);
+            match on(at, ScanEvent::IndexHeader(header, may_look))? {
+                Taken::Yes => (HEADER_LEN, HEADER_LEN),
+                Taken::No { looked_before } => (scanner.index_in_vain(&header, looked_before, at, len), 0),
+            }
+        }
+        ScanStep::Annex { kind, data, len, drop } => {
+            on(at, ScanEvent::Annex(kind, data, len as u64))?;
+            (drop, len)
+        }
+        ScanStep::Rejected { error, drop } => {
+            on(at, ScanEvent::Rejected(error))?;
+            (drop, 0)
+        }
+    })
 }
 
 impl Scanned {

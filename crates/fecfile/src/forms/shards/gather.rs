@@ -1,96 +1,34 @@
 //! Finds shard files, whatever their names.
 
+mod file;
+
+pub(super) use file::{Position, ShardFile, read_at};
+
+use self::file::{holds_a_shard, is_cut_header, read_header, read_meta, version_of_short};
 use crate::forms::annexes;
 use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::input::{Content, Object};
 use crate::leftovers::Leftovers;
-use fec_base::io::ReadAt;
 use fec_base::names::show;
-use fec_base::program::stages::{self, Observed, Stage};
+use fec_base::program::stages::Observed;
 use fec_base::ranges::{Ranges, joined};
 use fec_core::digest::Digest;
-use fec_core::error::{Class, FormatError};
+use fec_core::error::FormatError;
 use fec_core::format::meta::Meta;
-use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout, ShardHeader};
+use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, ShardHeader};
 use fec_core::set::{Reading, Run, leaf_is_proved, shard_is_proved};
 use fec_keys::sign::Signatures;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-
-/// An open shard file.
-pub(super) struct ShardFile {
-    pub place: PathBuf,
-    pub bytes: Arc<dyn ReadAt>,
-    /// Its length in bytes, without annexes.
-    pub len: u64,
-    /// Ranges of stored bytes, if it has holes.
-    pub stored: Option<Ranges>,
-}
-
-impl ShardFile {
-    fn new(place: PathBuf, bytes: Arc<dyn ReadAt>, len: u64) -> ShardFile {
-        let mut file = ShardFile { place, bytes, len, stored: None };
-        let end_of_first = file.bytes.next_data(0).filter(|data| data.start == 0).map(|data| data.end);
-        if end_of_first.is_none_or(|end| end < len) {
-            let mut stored = Ranges::default();
-            let mut at = 0;
-            while let Some(data) = file.bytes.next_data(at).filter(|data| data.start < len) {
-                stored.add(data.start, data.end.min(len));
-                at = data.end;
-            }
-            file.stored = Some(stored);
-        }
-        file
-    }
-
-    /// Tells whether these bytes are all in a hole, and therefore zeros.
-    pub(super) fn is_hole(&self, at: i128, len: u64) -> bool {
-        let Some(stored) = &self.stored else { return false };
-        let inside = at >= 0 && at + i128::from(len) <= i128::from(self.len);
-        inside && stored.within(at as u64, at as u64 + len).next().is_none()
-    }
-
-    /// Sets whose proof may be stored in the copy of all proofs that begins at `at`. A proof in a hole proves nothing.
-    fn proved_sets(&self, at: i128, layout: &Layout, sets: u32) -> Vec<Range<u32>> {
-        let Some(stored) = &self.stored else { return std::iter::once(0..sets).collect() };
-        let start = u64::try_from(at.max(0)).unwrap_or(u64::MAX);
-        let end = u64::try_from((at + i128::from(layout.proofs_len)).max(0)).unwrap_or(u64::MAX);
-        let set_at = |byte: u64| ((i128::from(byte) - at) / i128::from(layout.proof_len)) as u64;
-        let of = |(from, to): (u64, u64)| set_at(from) as u32..(set_at(to - 1) + 1).min(sets.into()) as u32;
-        if start < end { stored.within(start, end).map(of).collect() } else { Vec::new() }
-    }
-}
 
 /// A file's claim to be a certain shard, and the positions at which it may stand in the file, the most likely first.
 #[derive(Clone)]
 pub(super) struct Member {
     pub file: Arc<ShardFile>,
     pub positions: Vec<Position>,
-}
-
-/// A layout by a header of the file itself, and the byte of the file at which it starts. That byte differs from 0 when
-/// bytes were lost or gained. The root does not bind the length of the meta, so no file's header places the bytes of
-/// another file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
-    pub base: i128,
-    pub layout: Layout,
-}
-
-impl Position {
-    /// Start of the shard of `set`.
-    pub(super) fn shard(&self, set: u32) -> i128 {
-        self.base + i128::from(self.layout.shard(set))
-    }
-
-    /// Starts of the two copies of the proof of `set`.
-    pub(super) fn proofs(&self, set: u32) -> [i128; 2] {
-        self.layout.proofs(set).map(|at| self.base + i128::from(at))
-    }
 }
 
 /// All files whose headers name the same root.
@@ -116,21 +54,6 @@ pub(super) struct Gathered {
     pub leftovers: Leftovers,
 }
 
-/// Reads exactly the bytes at `at`; `None` when the file does not have all of them.
-pub(super) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<Option<()>> {
-    let _stage = stages::enter(Stage::Read, out.len() as u64);
-    let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.len);
-    if !inside {
-        return Ok(None);
-    }
-    match file.bytes.read_exact_at(at as u64, out) {
-        Ok(()) => Ok(Some(())),
-        // The file became shorter since it was opened, so the shard is an erasure.
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
 impl Gathered {
     /// Adds the shards that the headers at both ends of an object claim. Returns whether a header has the right magic
     /// and checksum.
@@ -151,72 +74,78 @@ impl Gathered {
             annexes::stripped(bytes.as_ref(), len).unwrap_or_else(|_| (len, Signatures::default()));
         self.signatures.absorb(signatures);
         let file = Arc::new(ShardFile::new(path.clone(), bytes, len));
-        let tail_at = i128::from(len) - HEADER_LEN as i128;
+        let Some(headers) = self.headers(&file) else { return false };
+        let mut checks = false;
+        for (end, found) in [("head", headers[0]), ("tail", headers[1])] {
+            let Some(bytes) = found else { continue };
+            checks |= shard_file::header_checks(&bytes);
+            let is_tail = end == "tail";
+            let claimed = ShardHeader::parse(&bytes).and_then(|header| self.claim(&file, &header, is_tail));
+            if let Err(error) = claimed {
+                self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
+            }
+        }
+        checks
+    }
+
+    /// The headers at both ends of a file; `None` if the file is none of ours, which the leftovers then tell.
+    fn headers(&mut self, file: &ShardFile) -> Option<[Option<[u8; HEADER_LEN]>; 2]> {
+        let path = &file.place;
         let mut is_read = true;
         // An unreadable header must not cost the shards that the other header leads to.
-        let mut header_at = |at| {
-            read_header(&file, at).unwrap_or_else(|e| {
+        let headers = [0, i128::from(file.len) - HEADER_LEN as i128].map(|at| {
+            read_header(file, at).unwrap_or_else(|e| {
                 self.leftovers.unreadable(path, &e);
                 is_read = false;
                 None
             })
-        };
-        let (head, tail) = (header_at(0), header_at(tail_at));
-        let short = version_of_short(&file);
-        let is_cut = short.is_none() && is_cut_header(&file);
+        });
+        let short = version_of_short(file);
+        let is_cut = short.is_none() && is_cut_header(file);
         if let Some(error) = short {
             self.leftovers.reject(|| show(path), error);
         }
-        if head.is_none() && tail.is_none() && is_read {
-            match is_cut {
-                true => {
-                    self.leftovers.reject(|| show(path), FormatError::Damaged("a header that is cut off"))
-                }
-                false => self.leftovers.foreign.push(path.clone()),
-            }
-            return false;
+        if headers.iter().any(Option::is_some) || !is_read {
+            return Some(headers);
         }
-        let mut checks = false;
-        for (end, found) in [("head", head), ("tail", tail)] {
-            let Some(bytes) = found else { continue };
-            checks |= shard_file::header_checks(&bytes);
-            let header = match ShardHeader::parse(&bytes) {
-                Ok(header) => header,
-                Err(error) => {
-                    self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
-                    continue;
-                }
-            };
-            self.leftovers.found_version_1();
-            // If bytes were lost or gained, both ends give possible positions, whichever header is left.
-            let layout = header.encoding.layout();
-            let bases = [0, i128::from(len) - i128::from(layout.file_len)];
-            let mut positions = bases.map(|base| Position { base, layout }).to_vec();
-            let meta = match read_meta(&file, &header.encoding, &positions) {
-                Ok(meta) => meta,
-                Err(error) => {
-                    self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
-                    continue;
-                }
-            };
-            if end == "tail" {
-                positions.reverse();
-            }
-            positions.retain(|position| holds_a_shard(&file, position));
-            if positions.is_empty() {
-                let error = FormatError::Damaged("the length of a file without one whole shard");
-                self.leftovers.reject(|| format!("{} ({end})", show(path)), error);
-            }
-            let set = self.set_of(&header);
-            if let Some(meta) = meta {
-                // The root binds the meta, and with it the length that this header states.
-                set.encoding = header.encoding;
-                set.meta.get_or_insert(meta);
-                set.with_meta.insert(header.index);
-            }
-            positions.into_iter().for_each(|position| set.place(&file, header.index, position));
+        match is_cut {
+            true => self.leftovers.reject(|| show(path), FormatError::Damaged("a header that is cut off")),
+            false => self.leftovers.foreign.push(path.clone()),
         }
-        checks
+        None
+    }
+
+    /// Adds the shard that a header claims, at each position at which it may stand in the file.
+    ///
+    /// # Errors
+    /// A broken rule of the meta, or a file that holds no whole shard.
+    fn claim(
+        &mut self,
+        file: &Arc<ShardFile>,
+        header: &ShardHeader,
+        is_tail: bool,
+    ) -> Result<(), FormatError> {
+        self.leftovers.found_version_1();
+        // If bytes were lost or gained, both ends give possible positions, whichever header is left.
+        let layout = header.encoding.layout();
+        let bases = [0, i128::from(file.len) - i128::from(layout.file_len)];
+        let mut positions = bases.map(|base| Position { base, layout }).to_vec();
+        let meta = read_meta(file, &header.encoding, &positions)?;
+        if is_tail {
+            positions.reverse();
+        }
+        positions.retain(|position| holds_a_shard(file, position));
+        let has_position = !positions.is_empty();
+        let set = self.set_of(header);
+        if let Some(meta) = meta {
+            // The root binds the meta, and with it the length that this header states.
+            set.encoding = header.encoding;
+            set.meta.get_or_insert(meta);
+            set.with_meta.insert(header.index);
+        }
+        positions.into_iter().for_each(|position| set.place(file, header.index, position));
+        let none = FormatError::Damaged("the length of a file without one whole shard");
+        if has_position { Ok(()) } else { Err(none) }
     }
 
     /// Forgets roots that have headers alone, and notes whether the wanted root or others are among them.
@@ -250,63 +179,6 @@ impl Gathered {
             }
         })
     }
-}
-
-/// The meta that a header names, from any good copy; `None` if no copy is good.
-///
-/// # Errors
-/// A broken rule of the meta.
-fn read_meta(
-    file: &ShardFile,
-    encoding: &Encoding,
-    positions: &[Position],
-) -> Result<Option<Meta>, FormatError> {
-    for Position { base, layout } in positions {
-        for at in layout.metas() {
-            let mut copy = vec![0; layout.padded_meta_len() as usize];
-            let is_read = matches!(read_at(file, base + i128::from(at), &mut copy), Ok(Some(())));
-            let (meta, zeros) = copy.split_at(layout.meta_len as usize);
-            if !is_read || zeros.iter().any(|byte| *byte != 0) {
-                continue;
-            }
-            match Meta::open(encoding.geometry.shape().hash, &encoding.meta_hash, meta) {
-                Err(error) if error.class() == Class::Damaged => {}
-                opened => return opened.map(Some),
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Tells whether at least one shard is inside the file at this position. A header that claims more must not decide how
-/// much memory is taken.
-fn holds_a_shard(file: &ShardFile, Position { base, layout }: &Position) -> bool {
-    let body = base + i128::from(layout.body);
-    let last = body + i128::from(layout.body_len - layout.shard_len);
-    let fits = |at: i128| at >= 0 && at + i128::from(layout.shard_len) <= i128::from(file.len);
-    fits(body) || fits(last)
-}
-
-/// The bytes of a header copy, unchecked; `None` if the magic is missing.
-fn read_header(file: &ShardFile, at: i128) -> io::Result<Option<[u8; HEADER_LEN]>> {
-    let mut bytes = [0u8; HEADER_LEN];
-    Ok(read_at(file, at, &mut bytes)?.filter(|()| shard_file::has_magic(&bytes)).map(|()| bytes))
-}
-
-/// Tells whether a file is shorter than a header but begins like one: it is what is left of a shard file.
-fn is_cut_header(file: &ShardFile) -> bool {
-    let mut bytes = [0u8; HEADER_LEN];
-    let len = file.len.min(HEADER_LEN as u64) as usize;
-    len < HEADER_LEN
-        && matches!(read_at(file, 0, &mut bytes[..len]), Ok(Some(())))
-        && shard_file::has_magic(&bytes)
-}
-
-/// The other version that a file names which is shorter than a header but begins like one.
-fn version_of_short(file: &ShardFile) -> Option<FormatError> {
-    let mut bytes = vec![0; file.len.min(HEADER_LEN as u64) as usize];
-    let is_short = bytes.len() < HEADER_LEN && matches!(read_at(file, 0, &mut bytes), Ok(Some(())));
-    shard_file::other_version(&bytes).filter(|_| is_short)
 }
 
 impl Member {

@@ -1,0 +1,181 @@
+//! A folder of files as an output, which can take the place of an older one.
+
+use super::{Policy, if_any, open_folder, read_full_at, sync_folder, sync_named, write_all_vectored_at};
+use crate::error::{Action, Error, ErrorKind, Place, Result};
+use crate::io::naming::is_lacking;
+use crate::io::own::open_regular;
+use crate::io::temporary::{Temporary, parent};
+use crate::io::{NewObjects, list, remove_folder};
+use crate::program::closing::close;
+use crate::program::stages::{self, Stage};
+use crate::threads::Threads;
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::shard_file;
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, IoSlice, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Files synced at the same time.
+const SYNCS: usize = 4;
+
+/// A folder of files that appears under its name only when all files are whole.
+#[derive(Debug)]
+pub struct FolderOut {
+    target: PathBuf,
+    policy: Policy,
+    temporary: Temporary,
+    files: Vec<File>,
+    /// The locked folder; the lock shows other processes that it is in use.
+    lock: Option<File>,
+}
+
+impl FolderOut {
+    /// Starts a folder that will be `target`, with files of these names.
+    pub fn create(target: &Path, names: &[OsString], policy: Policy) -> Result<FolderOut> {
+        FolderOut::check(target, policy)?;
+        let fail = |e: io::Error| Error::io(Action::Create, target, e);
+        let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
+        let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
+        let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
+        // Some file systems have no locks.
+        let lock = open_folder(temporary.path()).ok();
+        if let Some(folder) = &lock {
+            let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
+        }
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).mode(policy.permissions);
+            files.push(options.open(temporary.path().join(name)).map_err(fail)?);
+        }
+        if let Some(old) = old {
+            if_any(fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777)))
+                .map_err(fail)?;
+        }
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
+    }
+
+    /// Fails when `target` exists and may not be replaced. Without `force` only an empty folder may be replaced, with
+    /// it also a folder of shard files alone.
+    pub fn check(target: &Path, policy: Policy) -> Result<()> {
+        let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
+        if !meta.is_dir() {
+            return Err(Error::at(Action::Write, target, ErrorKind::NotAFolder));
+        }
+        for name in list(target).map_err(|e| Error::io(Action::Read, target, e))? {
+            let path = target.join(name);
+            if !policy.force {
+                return Err(Error::at(Action::Write, target, ErrorKind::FolderNotEmpty));
+            }
+            // An unreadable file may be anything, so it is an error.
+            if !is_shard_file(&path).map_err(|e| Error::io(Action::Read, path.as_path(), e))? {
+                return Err(Error::at(Action::Replace, target, ErrorKind::NotAShardFile(path)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes all files durable and gives the folder its name.
+    pub(super) fn commit(self) -> Result<()> {
+        let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
+        let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
+        if policy.sync {
+            let _stage = stages::enter(Stage::Sync, 0);
+            let first_error = Mutex::new(None);
+            // Waiting for a disk uses no processor time, so these threads do not count against the caller's.
+            Threads(SYNCS).run(files.len(), &|i| {
+                if let Err(e) = files[i].sync_all() {
+                    lock(&first_error).get_or_insert(e);
+                }
+            });
+            if let Some(e) = into_value(first_error) {
+                return Err(fail(e));
+            }
+        }
+        files.into_iter().try_for_each(close).map_err(fail)?;
+        sync_folder(temporary.path(), policy, lock_file.as_ref())?;
+        FolderOut::check(&target, policy)?;
+        temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
+        match &lock_file {
+            Some(of) => sync_named(&target, policy, of),
+            None => sync_folder(parent(&target), policy, None),
+        }
+    }
+}
+
+impl NewObjects for FolderOut {
+    fn write_at(&self, object: usize, offset: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        write_all_vectored_at(&self.files[object], parts, offset)
+    }
+
+    fn place(&self) -> Place {
+        self.target.as_path().into()
+    }
+
+    fn read_back(&self, object: usize, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        read_full_at(&self.files[object], offset, out)
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        FolderOut::commit(*self)
+    }
+}
+
+/// Renames a folder into place. With `force` an old folder is removed afterwards, once the new name is durable:
+/// otherwise a loss of power could bring back the old name without its contents.
+pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> io::Result<()> {
+    match fs::rename(from, to) {
+        // Without `force` the folder was empty when checked, so newer files in it are not ours.
+        Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let exchange = || {
+                rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(cannot_exchange)
+            };
+            exchange()?;
+            // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
+            // removed.
+            let checked = FolderOut::check(from, policy).map_err(|_| e);
+            let synced = checked.and_then(|()| match sync_folder(parent(to), policy, of) {
+                Err(Error { kind: ErrorKind::Io(cause), .. }) => Err(cause),
+                other => other.map_err(|error| io::Error::other(error.to_string())),
+            });
+            if let Err(e) = synced {
+                exchange()?;
+                return Err(e);
+            }
+            remove_folder(from)
+        }
+        other => other,
+    }
+}
+
+/// The error of an exchange of two folders. A file system that cannot exchange them in a single step cannot replace a
+/// folder safely.
+fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
+    if !is_lacking(e) {
+        return e.into();
+    }
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this file system cannot exchange two folders, so the old one stays: remove it first, or choose another name",
+    )
+}
+
+/// Tells whether `path` is a file that starts like a shard file.
+///
+/// # Errors
+/// When the file is missing, or cannot be read.
+pub fn is_shard_file(path: &Path) -> io::Result<bool> {
+    let mut magic = [0u8; 8];
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let Some(mut file) = open_regular(path)? else { return Ok(false) };
+    match file.read_exact(&mut magic) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| shard_file::has_magic(&magic)),
+    }
+}
