@@ -154,7 +154,7 @@ impl Update<'_> {
         }
     }
 
-    /// Adds a group for the new positions, and the area behind the old sidecar, to the catalog. `lives` is the number of
+    /// Adds a group for the new positions and the area behind the old sidecar to the catalog. `lives` is the number of
     /// positions that hold bytes. Returns the geometry of the metadata.
     fn add_area(
         &self,
