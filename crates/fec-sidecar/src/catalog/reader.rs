@@ -1,7 +1,9 @@
 //! Finds the pieces of metadata in a file, and restores the metadata from the pieces that are left (docs/FORMAT.md,
 //! sections 17.4 and 17.5).
 
-use crate::catalog::generations::{Links, Opened, PiecesFound, Seen, area_of};
+mod restoring;
+
+use crate::catalog::generations::{Links, Seen, area_of};
 use fec_base::context::Settings;
 use fec_base::io::ReadAt;
 use fec_core::digest::Digest;
@@ -9,7 +11,7 @@ use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::Catalog;
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, PIECE_MAGIC, Piece, piece_head_len};
-use fec_core::set::{PlanCache, Run, SetDecoder, tree_of_shard};
+use fec_core::set::{PlanCache, tree_of_shard};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
@@ -355,90 +357,6 @@ impl<'a> Reader<'a> {
     /// Notes an encoding with a usable piece.
     fn note(&self, of: &Generation) {
         self.links.borrow_mut().insert(*of);
-    }
-
-    /// The metadata of an encoding, if enough of its pieces are intact.
-    pub(crate) fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
-        let shape = *of.geometry.shape();
-        let (k, n) = (shape.code.k(), shape.code.n());
-        let Some(area) = area_of(&of) else { return Ok(None) };
-        let mut body = vec![0; shape.shard_len];
-        if let Places::Found(found) = places
-            && found.len() < k * shape.sets as usize
-        {
-            let mut all = found.iter().flat_map(|(key, places)| places.iter().map(move |at| (*key, *at)));
-            let is_usable = |(tree, _): (Digest, Vec<u8>)| of.is_proved_by(&tree);
-            if all.any(|(key, at)| self.prove(&of, key, at, &mut body).is_some_and(is_usable)) {
-                self.note(&of);
-            }
-            return Ok(None);
-        }
-        let mut decoder = SetDecoder::for_payload(&shape);
-        let mut metadata = vec![0; of.geometry.payload_len() as usize];
-        let mut tree = None;
-        let mut pieces = PiecesFound { all: of.pieces(), spare: u64::MAX, ..PiecesFound::default() };
-        let mut rule = None;
-        for set in 0..shape.sets {
-            let mut proved: Vec<(u32, Vec<u8>, Vec<u8>)> = Vec::new();
-            let mut intact = 0;
-            for index in 0..n as u32 {
-                let expected = area.piece(of.ordinal(set, index), of.layout.block.into());
-                let mut is_there = false;
-                for &at in places.of((set, index), &expected) {
-                    let Some((leads_to, proof)) = self.prove(&of, (set, index), at, &mut body) else {
-                        continue;
-                    };
-                    let is_proved = match &tree {
-                        Some(tree) => *tree == leads_to,
-                        None => of.is_proved_by(&leads_to),
-                    };
-                    if is_proved {
-                        self.note(&of);
-                        tree = Some(leads_to);
-                        is_there = at == expected;
-                        intact += 1;
-                        // Recovery shards are kept only while they are needed.
-                        if (index as usize) < k || proved.len() < k {
-                            proved.push((index, body.clone(), proof));
-                        }
-                        break;
-                    }
-                }
-                if !is_there {
-                    pieces.displaced.push(of.ordinal(set, index));
-                }
-            }
-            pieces.intact += intact;
-            pieces.spare = pieces.spare.min(intact.saturating_sub(k as u64));
-            let Some(tree) = tree else { return Ok(None) };
-            if proved.len() < k {
-                return Ok(None);
-            }
-            let mut put = |index: usize, row: &[u8]| {
-                let at = of.geometry.shard_offset(set, index) as usize;
-                let len = of.geometry.shard_payload(set, index);
-                metadata[at.min(of.geometry.payload_len() as usize)..][..len].copy_from_slice(&row[..len]);
-                if row[len..].iter().any(|byte| *byte != 0) {
-                    rule = Some(FormatError::Catalog("what is behind its end is not zero"));
-                }
-            };
-            if proved.iter().take(k).all(|(index, ..)| (*index as usize) < k) {
-                proved.iter().take(k).for_each(|(index, row, _)| put(*index as usize, row));
-                continue;
-            }
-            let mut reading = decoder.begin(&of.geometry, &tree, set);
-            for (index, row, proof) in &proved {
-                reading.slot(*index).copy_from_slice(row);
-                reading.check(*index, &[proof], Run::default());
-            }
-            let Ok(decoded) = reading.decode(&self.plans, Run::default()) else {
-                rule = Some(FormatError::Catalog("it is not a codeword"));
-                continue;
-            };
-            (0..k).for_each(|index| put(index, decoded.row(index as u32)));
-        }
-        let (_, first) = places.extent(&of);
-        Ok(Some(Opened { of, rule, first, metadata, pieces }))
     }
 }
 

@@ -1,41 +1,121 @@
-//! Examines protected files, and reports the state of each entry.
+//! Examines protected files: their stats, and their bytes on all threads.
+
+mod concluding;
 
 use crate::Sidecar;
-use crate::catalog::bits::Bits;
-use crate::catalog::hashing::plain_digests;
-use crate::catalog::journal;
-use crate::catalog::metadata::{LOST, NOTHING};
-use crate::catalog::moved::Moved;
-use crate::catalog::positions::{Any, Blocks, PositionReader, Positions, Span};
-use crate::catalog::signature::signature_path;
-use crate::error::SidecarError;
+use crate::catalog::positions::Positions;
 use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
-use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
-use crate::examine::looker::{CHUNK, FileReport, Job, Len, Looker};
-use crate::examine::search::{FoundElsewhere, Search, Wanted};
+use crate::examine::findings::{Examined, Scope, State};
+use crate::examine::looker::{CHUNK, FileReport, Job, Looker};
 use fec_base::context::{Context, Gauge};
-use fec_base::error::{Action, Error, Result};
+use fec_base::error::Result;
 use fec_base::io::base::{Base, file_type};
-use fec_base::ranges::RangeList;
 use fec_base::threads::Threads;
 use fec_core::digest::{Digest, blocks};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// The findings on a file whose chunks are examined one by one.
 struct Pending {
-    left: u64,
+    left: usize,
     /// The value of each chunk.
     values: Vec<Option<Digest>>,
     report: FileReport,
     /// True if the last chunk was examined.
     has_end: bool,
+    /// The recorded digest of the file.
+    blake3: Digest,
+}
+
+impl Pending {
+    fn new(chunks: u64, blake3: Digest) -> Pending {
+        let left = chunks as usize;
+        Pending { left, values: vec![None; left], report: FileReport::default(), has_end: false, blake3 }
+    }
+
+    /// Adds the value of a chunk, and the findings on it.
+    fn add(&mut self, chunk: u64, value: Option<Digest>, report: FileReport) {
+        let chunk = chunk as usize;
+        self.values[chunk] = value;
+        self.has_end |= chunk + 1 == self.values.len();
+        self.report.bad.extend(report.bad);
+        self.report.cause = self.report.cause.or(report.cause);
+        self.report.len = self.report.len.max(report.len);
+        self.left -= 1;
+    }
+
+    /// The report of a file whose chunks were all examined.
+    fn complete(self) -> FileReport {
+        let Pending { values, mut report, blake3, .. } = self;
+        let values: Option<Vec<Digest>> = values.into_iter().collect();
+        report.is_right = Some(values.is_some_and(|values| blocks::root(&values) == blake3));
+        report.bad.sort_unstable_by_key(|range| range.start);
+        report
+    }
+
+    /// The report of a file that was examined in part, unless there is nothing to report. Its tail has no digest of its
+    /// own.
+    fn in_part(self) -> Option<FileReport> {
+        let Pending { mut report, has_end, .. } = self;
+        if !has_end && report.is_clean() {
+            return None;
+        }
+        report.is_part = true;
+        report.bad.sort_unstable_by_key(|range| range.start);
+        Some(report)
+    }
+}
+
+/// The findings of all threads.
+#[derive(Default)]
+struct Collected {
+    /// Files that were examined, and are not whole.
+    done: Mutex<Vec<(usize, FileReport)>>,
+    /// Files with chunks that were not examined yet.
+    pending: Mutex<HashMap<u32, Pending>>,
+}
+
+impl Collected {
+    /// Adds the report of a file, unless the file is whole.
+    fn add_file(&self, entry: u32, report: FileReport) {
+        if !report.is_whole() {
+            lock(&self.done).push((entry as usize, report));
+        }
+    }
+
+    /// Adds the value of a chunk, and the findings on it. `begin` is called for the first chunk of a file.
+    fn add_chunk(
+        &self,
+        job: &Job,
+        value: Option<Digest>,
+        report: FileReport,
+        begin: impl FnOnce() -> Pending,
+    ) {
+        let mut pending = lock(&self.pending);
+        let of_file = pending.entry(job.entry).or_insert_with(begin);
+        of_file.add(job.chunk, value, report);
+        if of_file.left > 0 {
+            return;
+        }
+        let whole = pending.remove(&job.entry);
+        drop(pending);
+        if let Some(whole) = whole {
+            self.add_file(job.entry, whole.complete());
+        }
+    }
+
+    /// All reports, those of files that were examined in part too.
+    fn into_reports(self) -> Vec<(usize, FileReport)> {
+        let mut reports = into_value(self.done);
+        let in_part = |(entry, of_file): (u32, Pending)| Some((entry as usize, of_file.in_part()?));
+        reports.extend(into_value(self.pending).into_iter().filter_map(in_part));
+        reports
+    }
 }
 
 /// The examination of files.
@@ -142,133 +222,29 @@ impl Files<'_> {
         (0..chunks).map(move |chunk| Job { entry, chunk })
     }
 
-    /// Combines the findings on all entries.
-    pub(crate) fn conclude(&self, survey: Survey) -> Result<Examined> {
-        let catalog = &self.sidecar.catalog;
-        let Survey { mut states, touched, mut reports, .. } = survey;
-        reports.sort_by_key(|(nth, _)| *nth);
-        // A file that was examined in several parts has several reports.
-        reports.dedup_by(|(later, more), (first, report)| {
-            if later == first {
-                report.bad.append(&mut more.bad);
-                report.is_tail_unknown |= more.is_tail_unknown;
-                report.len = report.len.max(more.len);
-                report.cause = report.cause.or(more.cause);
-            }
-            later == first
-        });
-        // A file that may not be read may be intact.
-        for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
-            states[*nth] = State::Unreadable;
-        }
-        self.look_at_neighbours(&states, &mut reports);
-        let [mut erased, mut denied] = [0; 2].map(|_| Bits::new(catalog.positions()));
-        self.erase_lost(&mut erased);
-        let wanted = |(nth, report): &(usize, FileReport)| Wanted {
-            entry: *nth,
-            blocks: report.bad.clone(),
-            is_missing: states[*nth] == State::Missing,
-        };
-        // A rotten file was not moved by anybody, since its size and time are unchanged.
-        let may_have_moved =
-            |(nth, report): &&(usize, FileReport)| states[*nth] != State::Intact && !report.is_denied();
-        let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
-        let names = self.other_names(&states);
-        let found = match self.scope {
-            Scope::All => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
-            _ => FoundElsewhere::default(),
-        };
-        self.settle(&mut reports, &states, &found.moved, [&mut erased, &mut denied]);
-        reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
-        for (nth, report) in &reports {
-            if report.contradicts() {
-                let contradiction = SidecarError::Contradiction(catalog.entries[*nth].path.to_vec());
-                return Err(Error::at(Action::Verify, self.sidecar.path(), contradiction));
-            }
-        }
-        for (nth, state) in states.iter_mut().enumerate() {
-            *state = match *state {
-                State::Missing if found.renamed.contains_key(&nth) => State::Moved,
-                State::Edited if found.shifted.contains(&nth) => State::Shifted,
-                same => same,
-            };
-        }
-        let (mut entries, mut unproved) = (Vec::new(), 0);
-        let mut of_files = reports.into_iter().peekable();
-        for (nth, entry) in catalog.entries.iter().enumerate() {
-            let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
-            let report = self.entry_report(nth, &entry.kind, states[nth], report);
-            let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
-            unproved += u64::from(is_edited && states[nth] == State::Intact);
-            entries.extend(
-                report.map(|report| EntryReport { moved_to: found.renamed.get(&nth).cloned(), ..report }),
-            );
-        }
-        let unprotected =
-            if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
-        Ok(Examined {
-            entries,
-            unproved,
-            touched,
-            unprotected,
-            recovery: 0,
-            recovery_damaged: 0,
-            recovery_displaced: 0,
-            margin: Margin::default(),
-            sidecar_damage: Vec::new(),
-            container_damaged: false,
-            erased,
-            denied,
-            moved: found.moved,
-            recovery_erased: Bits::default(),
-        })
-    }
-
-    /// The unprotected items in the folders, beside the recorded entries. Folders that cannot be read are reported as
-    /// entries.
-    fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
-        let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
-        let entries = &self.sidecar.catalog.entries;
-        let sidecar = self.sidecar.path();
-        let own = [sidecar.to_path_buf(), journal::path_of(sidecar), signature_path(sidecar)];
-        let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
-        let mut unprotected = Unprotected::default();
-        for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
-            // A folder that cannot be listed is missing, or no folder any more.
-            let _ = self.base.visit(&folder.path, |path, kind| {
-                if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
-                    return;
-                }
-                let is_own = || {
-                    let stat = self.base.stat(path).ok();
-                    // The integer types differ between systems.
-                    #[allow(clippy::unnecessary_cast)]
-                    let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
-                    place.is_some() && own.contains(&place)
-                };
-                if kind != FileType::RegularFile || !(moved.contains(path) || is_own()) {
-                    unprotected.count += 1;
-                    unprotected.first.get_or_insert_with(|| path.into());
-                }
-            });
-        }
-        unprotected
-    }
-
-    /// Missing files, each with a hard link under which it is whole.
-    fn other_names(&self, states: &[State]) -> Vec<(usize, Box<[u8]>)> {
-        let mut names: Vec<(usize, Box<[u8]>)> = Vec::new();
-        let mut named = HashSet::new();
-        for (entry, state) in self.sidecar.catalog.entries.iter().zip(states) {
-            if let EntryKind::HardLink(of) = entry.kind
-                && *state == State::Intact
-                && states[of as usize] == State::Missing
-                && named.insert(of)
+    /// Examines chunks on all threads, until the time is over.
+    pub(crate) fn look_at(&self, jobs: &[Job], until: Option<Instant>, context: &Context<'_>) -> Looked {
+        let next = AtomicUsize::new(0);
+        let collected = Collected::default();
+        let workers = context.settings.threads.min(jobs.len()).max(1);
+        let is_over = || self.meter.is_cancelled() || until.is_some_and(|until| Instant::now() >= until);
+        Threads(workers).run(workers, &|_| {
+            let mut looker = Looker::new(self.sidecar, self.base, self.meter);
+            while !is_over()
+                && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
             {
-                names.push((of as usize, entry.path.clone()));
+                let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
+                    continue;
+                };
+                let chunks = self.chunks(file);
+                let (value, report) = looker.look(job, file, chunks == 1);
+                match chunks {
+                    1 => collected.add_file(job.entry, report),
+                    _ => collected.add_chunk(job, value, report, || Pending::new(chunks, file.blake3)),
+                }
             }
-        }
-        names
+        });
+        Looked { reports: collected.into_reports(), done: next.into_inner().min(jobs.len()) }
     }
 
     fn chunks(&self, file: &FileEntry) -> u64 {
@@ -285,268 +261,7 @@ impl Files<'_> {
         FileReport { bad, ..FileReport::default() }
     }
 
-    /// Examines chunks on all threads, until the time is over.
-    pub(crate) fn look_at(&self, jobs: &[Job], until: Option<Instant>, context: &Context<'_>) -> Looked {
-        let next = AtomicUsize::new(0);
-        let done: Mutex<Vec<(usize, FileReport)>> = Mutex::new(Vec::new());
-        let pending: Mutex<HashMap<u32, Pending>> = Mutex::default();
-        let workers = context.settings.threads.min(jobs.len()).max(1);
-        let is_over = || self.meter.is_cancelled() || until.is_some_and(|until| Instant::now() >= until);
-        Threads(workers).run(workers, &|_| {
-            let mut looker = Looker::new(self.sidecar, self.base, self.meter);
-            while !is_over()
-                && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-            {
-                let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
-                    continue;
-                };
-                let chunks = self.chunks(file);
-                let (value, report) = looker.look(job, file, chunks == 1);
-                if chunks == 1 {
-                    if !report.is_whole() {
-                        lock(&done).push((job.entry as usize, report));
-                    }
-                    continue;
-                }
-                let mut pending = lock(&pending);
-                let of_file = pending.entry(job.entry).or_insert_with(|| Pending {
-                    left: chunks,
-                    values: vec![None; chunks as usize],
-                    report: FileReport::default(),
-                    has_end: false,
-                });
-                of_file.values[job.chunk as usize] = value;
-                of_file.has_end |= job.chunk + 1 == chunks;
-                of_file.report.bad.extend(report.bad);
-                of_file.report.cause = of_file.report.cause.or(report.cause);
-                of_file.report.len = of_file.report.len.max(report.len);
-                of_file.left -= 1;
-                if of_file.left == 0 {
-                    let Some(Pending { values, mut report, .. }) = pending.remove(&job.entry) else {
-                        continue;
-                    };
-                    drop(pending);
-                    let values: Option<Vec<Digest>> = values.into_iter().collect();
-                    report.is_right = Some(values.is_some_and(|values| blocks::root(&values) == file.blake3));
-                    if !report.is_whole() {
-                        report.bad.sort_unstable_by_key(|range| range.start);
-                        lock(&done).push((job.entry as usize, report));
-                    }
-                }
-            }
-        });
-        let mut reports = into_value(done);
-        // Files that were examined in part: their tails have no digests of their own.
-        for (entry, Pending { mut report, has_end, .. }) in into_value(pending) {
-            if has_end || !report.is_clean() {
-                report.is_part = true;
-                report.bad.sort_unstable_by_key(|range| range.start);
-                reports.push((entry as usize, report));
-            }
-        }
-        Looked { reports, done: next.into_inner().min(jobs.len()) }
-    }
-
-    /// Marks positions that were lost before: recorded as lost, or of files that are no longer in the catalog.
-    fn erase_lost(&self, erased: &mut Bits) {
-        let covered = self.positions.covered(self.sidecar.catalog.positions());
-        let mut first = 0;
-        for (nth, group) in self.sidecar.catalog.groups.iter().enumerate() {
-            for position in 0..group.positions() {
-                let at = first + position;
-                let is_lost = match self.sidecar.position_digest(nth, position) {
-                    NOTHING => false,
-                    LOST => true,
-                    _ => !covered.get(at),
-                };
-                if is_lost {
-                    erased.set(at);
-                }
-            }
-            first += group.positions();
-        }
-    }
-
-    /// Marks the positions of damaged bytes. For a file known to be wrong only as a whole, the digest of its tail's
-    /// position tells whether the tail is wrong, unless the other files in that position are to blame.
-    fn settle(
-        &self,
-        reports: &mut [(usize, FileReport)],
-        states: &[State],
-        moved: &Moved,
-        [erased, denied]: [&mut Bits; 2],
-    ) {
-        let block = self.block();
-        let mut reader =
-            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
-        let mut position = vec![0; block as usize];
-        // Many tails may share a position.
-        let mut looked: HashMap<u64, bool> = HashMap::new();
-        // Files that are not known to be unchanged.
-        let suspects: HashSet<u32> = reports
-            .iter()
-            .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
-            .map(|(nth, _)| *nth as u32)
-            .collect();
-        for (nth, report) in reports.iter_mut() {
-            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
-            let blocks = Blocks::of(file);
-            let lost = if report.is_denied() { &mut *denied } else { &mut *erased };
-            for range in &report.bad {
-                let is_moved =
-                    |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
-                let runs = blocks.positions(range.clone()).map(|(_, run)| run.start..run.start + run.count);
-                runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
-            }
-            let tail = file.tail_len(block);
-            // A tail that is right, or stands in a whole file elsewhere, does not make its position lost.
-            let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
-            if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
-                continue;
-            }
-            let at = file.tail / block;
-            let is_intact =
-                *looked.entry(at).or_insert_with(|| self.is_intact(at, &mut reader, &mut position));
-            if !is_intact {
-                lost.set(at);
-            }
-            // Another file may be to blame for damage in a shared position.
-            report.is_tail_unknown = !is_intact && {
-                let is_right = |span: Span| {
-                    let is_as_it_was = || states[span.entry as usize] == State::Intact;
-                    !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
-                };
-                let is_gone = report.is_right.is_none() && !report.is_part;
-                let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
-                // The tail of an existing file is wrong if nothing else explains the file's wrong digest, or if
-                // everything else in the position is right. A part that is right so far is examined whole another time.
-                is_gone
-                    || (report.is_right == Some(false) && !is_explained)
-                    || self.sharing(at, *nth).all(is_right)
-            };
-        }
-    }
-
-    /// The spans of other files in a position.
-    fn sharing(&self, position: u64, nth: usize) -> impl Iterator<Item = Span> {
-        self.positions.within(position..position + 1).filter(move |span| span.entry as usize != nth)
-    }
-
-    /// Examines small files that a partial scope left out, if they may be to blame for damage in a position that they
-    /// share with a tail. Adds those that are not whole.
-    fn look_at_neighbours(&self, states: &[State], reports: &mut Vec<(usize, FileReport)>) {
-        let block = self.block();
-        let nothing = Moved::default();
-        let mut reader =
-            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(&nothing);
-        let mut position = vec![0; block as usize];
-        let mut looked: HashSet<u32> = reports.iter().map(|(nth, _)| *nth as u32).collect();
-        let mut found = Vec::new();
-        for (nth, _) in reports.iter().filter(|(_, report)| report.is_part && report.is_clean()) {
-            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
-            let at = file.tail / block;
-            if file.tail_len(block) == 0 || self.is_intact(at, &mut reader, &mut position) {
-                continue;
-            }
-            for span in self.sharing(at, *nth).filter(|span| states[span.entry as usize] == State::Intact) {
-                let EntryKind::File(file) = &self.sidecar.catalog.entries[span.entry as usize].kind else {
-                    continue;
-                };
-                if self.chunks(file) > 1 || !looked.insert(span.entry) {
-                    continue;
-                }
-                let (_, report) = Looker::new(self.sidecar, self.base, self.meter).look(
-                    &Job { entry: span.entry, chunk: 0 },
-                    file,
-                    true,
-                );
-                if !report.is_whole() {
-                    found.push((span.entry as usize, report));
-                }
-            }
-        }
-        reports.append(&mut found);
-        reports.sort_by_key(|(nth, _)| *nth);
-    }
-
-    /// Tells whether a position has its digest.
-    fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
-        let read = reader.fill(at, position, |_, e| Err(e));
-        read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)
-    }
-
-    fn digest_of(&self, position: u64) -> [u8; 16] {
-        self.sidecar.digest_of(position)
-    }
-
-    /// The report of an entry; `None` if it is intact.
-    fn entry_report(
-        &self,
-        nth: usize,
-        kind: &EntryKind,
-        state: State,
-        report: Option<FileReport>,
-    ) -> Option<EntryReport> {
-        let mut damage = RangeList::default();
-        let EntryKind::File(file) = kind else {
-            return (state != State::Intact).then_some(EntryReport {
-                entry: nth,
-                state,
-                damage,
-                cause: self.cause(nth, state),
-                moved_to: None,
-                is_right: false,
-            });
-        };
-        // A file without a report has the right bytes, whatever its time is. The root binds its owner's right to
-        // execute it.
-        let report = match report {
-            Some(report) => report,
-            None if state == State::Edited
-                && (matches!(self.scope, Scope::Quick | Scope::Part)
-                    || !self.may_execute_as_before(nth, file)) =>
-            {
-                FileReport { is_right: Some(self.scope == Scope::All), ..FileReport::default() }
-            }
-            None if state == State::Unreadable => FileReport::default(),
-            None => return None,
-        };
-        let block = self.block();
-        for range in &report.bad {
-            damage.add(range.start * block, (range.end * block).min(file.size));
-        }
-        let whole = FileEntry::whole_blocks(file.size, block) * block;
-        if report.is_tail_unknown && whole < file.size {
-            damage.add(whole, file.size);
-        }
-        let state = match state {
-            State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
-                // A file that may not be read may be intact.
-                _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
-                State::Rotten if report.cause.is_some() => State::Unreadable,
-                state => state,
-            },
-            other => other,
-        };
-        let cause = report.cause.or_else(|| self.cause(nth, state));
-        let is_right = report.is_right == Some(true);
-        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
-    }
-
-    /// Why an entry cannot be examined, or opened.
-    fn cause(&self, nth: usize, state: State) -> Option<Cause> {
-        let path = &self.sidecar.catalog.entries[nth].path;
-        let error = || self.base.stat(path).err().or_else(|| self.base.read(path).err());
-        let error = (state == State::Unreadable).then(error);
-        error.flatten().as_ref().map(Cause::from)
-    }
-
     fn is_regular(&self, path: &[u8]) -> bool {
         self.base.stat(path).is_ok_and(|stat| file_type(&stat) == FileType::RegularFile)
-    }
-
-    fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {
-        let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
-        stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
     }
 }

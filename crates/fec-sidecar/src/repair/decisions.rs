@@ -5,7 +5,7 @@ use crate::catalog::journal::Journal;
 use crate::catalog::moved::MovedSpan;
 use crate::catalog::positions::Positions;
 use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
-use crate::examine::{Examined, State};
+use crate::examine::{EntryReport, Examined, State};
 use crate::repair::actions::EntryAction;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::{Base, file_type};
@@ -23,100 +23,187 @@ pub(crate) fn decide(
     reverts: bool,
     journal: &Journal,
 ) -> Result<(Vec<EntryAction>, Vec<usize>)> {
-    let entries = &sidecar.catalog.entries;
-    let mut actions = vec![EntryAction::Leave; entries.len()];
-    let mut left = Vec::new();
-    // Folders that something else has replaced and that are left so: nothing can be made in them.
-    let mut left_folders: Vec<&[u8]> = Vec::new();
+    let actions = vec![EntryAction::Leave; sidecar.catalog.entries.len()];
+    let (left, left_folders) = (Vec::new(), Vec::new());
+    let mut decisions = Decisions { sidecar, base, found, reverts, journal, actions, left, left_folders };
     for report in &found.entries {
+        decisions.decide_on(report)?;
+    }
+    decisions.keep_sources(positions);
+    decisions.take_up_begun()?;
+    decisions.follow_first_names();
+    Ok((decisions.actions, decisions.left))
+}
+
+/// The facts about an entry that decide what is done with it, as far as they are known without looking at it again.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    state: State,
+    is_file: bool,
+    /// True if an interrupted repair has half mended the entry, and nobody has written to it since.
+    is_begun: bool,
+    /// True if changes are reverted.
+    reverts: bool,
+    /// True if all losses can be computed.
+    is_mendable: bool,
+}
+
+/// The decision on an entry that follows from [`Facts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    /// The entry is right.
+    Keep,
+    /// The entry stays as somebody changed it.
+    KeepChange,
+    /// The entry is made where nothing is.
+    MakeMissing,
+    /// The entry is made, and replaces what is there.
+    Replace,
+    /// The file is mended in place, if that can be.
+    Mend,
+    /// The file is mended in place, if that can be and it has no other names. Those may be anybody's.
+    MendUnlessShared,
+}
+
+impl Facts {
+    fn decide(self) -> Decision {
+        match self.state {
+            State::Intact => Decision::Keep,
+            State::Moved if !self.reverts => Decision::KeepChange,
+            State::Missing | State::Moved => Decision::MakeMissing,
+            State::Edited | State::Shifted if !(self.is_begun || self.reverts && self.is_mendable) => {
+                Decision::KeepChange
+            }
+            State::Shifted => Decision::Replace,
+            _ if !self.is_file => Decision::Replace,
+            State::Edited if !self.is_begun => Decision::MendUnlessShared,
+            State::Edited | State::Rotten | State::Unreadable => Decision::Mend,
+        }
+    }
+}
+
+/// The decisions so far.
+struct Decisions<'a> {
+    sidecar: &'a Sidecar,
+    base: &'a Base,
+    found: &'a Examined,
+    reverts: bool,
+    journal: &'a Journal,
+    actions: Vec<EntryAction>,
+    /// Entries that are left as somebody changed them, in order.
+    left: Vec<usize>,
+    /// Folders that something else has replaced and that are left so: nothing can be made in them.
+    left_folders: Vec<&'a [u8]>,
+}
+
+impl Decisions<'_> {
+    /// Decides what is done with an entry that is not intact. Entries come in their order.
+    fn decide_on(&mut self, report: &EntryReport) -> Result<()> {
         let nth = report.entry;
-        // A further name of a file whose first name somebody gave to another file may be the last copy. A file that
-        // moved gets no further names either.
-        let is_of_left = match entries[nth].kind {
-            EntryKind::HardLink(of) => left.binary_search(&(of as usize)).is_ok_and(|_| {
-                let at = found.entries.binary_search_by_key(&(of as usize), |report| report.entry);
-                let was_moved = at.is_ok_and(|at| found.entries[at].state == State::Moved);
-                report.state != State::Missing || was_moved
-            }),
-            _ => false,
-        };
-        if is_of_left || left_folders.iter().any(|folder| is_in(&entries[nth].path, folder)) {
-            left.push(nth);
-            continue;
+        let entry = &self.sidecar.catalog.entries[nth];
+        if self.is_of_left(report) || self.left_folders.iter().any(|folder| is_in(&entry.path, folder)) {
+            self.left.push(nth);
+            return Ok(());
         }
         let state = match report.state {
             // An entry that the caller may not read stays as it is, and is reported.
-            State::Unreadable if report.is_denied() => continue,
+            State::Unreadable if report.is_denied() => return Ok(()),
             // A file that could not be examined at first may have been edited.
-            State::Unreadable => state_of_unreadable(sidecar, base, nth)?,
+            State::Unreadable => state_of_unreadable(self.sidecar, self.base, nth)?,
             state => state,
         };
-        let is_ours = matches!(state, State::Edited | State::Shifted)
-            && journal.has_begun(nth, base, &entries[nth].path)?;
-        actions[nth] = match (state, &entries[nth].kind) {
-            (State::Intact, _) => EntryAction::Leave,
-            (State::Missing, _) => EntryAction::Make { replace: false },
-            (State::Moved, _) if !reverts => {
-                left.push(nth);
-                EntryAction::Leave
+        let is_begun = matches!(state, State::Edited | State::Shifted)
+            && self.journal.has_begun(nth, self.base, &entry.path)?;
+        let is_file = matches!(entry.kind, EntryKind::File(_));
+        let (reverts, is_mendable) = (self.reverts, self.found.is_mendable());
+        let decision = Facts { state, is_file, is_begun, reverts, is_mendable }.decide();
+        if decision == Decision::KeepChange {
+            self.left.push(nth);
+            if entry.kind == EntryKind::Folder {
+                self.left_folders.push(&entry.path);
             }
-            (State::Moved, _) => EntryAction::Make { replace: false },
-            (State::Edited | State::Shifted, _) if !(is_ours || reverts && found.is_mendable()) => {
-                left.push(nth);
-                if entries[nth].kind == EntryKind::Folder {
-                    left_folders.push(&entries[nth].path);
+        }
+        self.actions[nth] = action_of(decision, self.base, &entry.path);
+        Ok(())
+    }
+
+    /// Tells whether an entry is a further name of a file that is left to somebody. If its first name was given to
+    /// another file, this may be the last copy. A file that moved gets no further names either.
+    fn is_of_left(&self, report: &EntryReport) -> bool {
+        let EntryKind::HardLink(of) = self.sidecar.catalog.entries[report.entry].kind else { return false };
+        let of = of as usize;
+        let was_moved = || self.found.state(of) == State::Moved;
+        self.left.binary_search(&of).is_ok() && (report.state != State::Missing || was_moved())
+    }
+
+    /// Makes files anew that are sources of others, or get bytes from elsewhere: bytes are copied from where they
+    /// stand, and never from a file that is being written to.
+    fn keep_sources(&mut self, positions: &Positions) {
+        let moved = &self.found.moved;
+        let block = u64::from(self.sidecar.catalog.block);
+        let of_span = |span: &MovedSpan| positions.within(span.at / block..span.end().div_ceil(block));
+        let from_elsewhere: HashSet<u32> = moved.iter().flat_map(of_span).map(|span| span.entry).collect();
+        let sources = moved.used_sources();
+        for (nth, entry) in (0..).zip(&self.sidecar.catalog.entries) {
+            let is_source = || sources.contains(&*entry.path);
+            let action = &mut self.actions[nth as usize];
+            if *action == EntryAction::Mend && (from_elsewhere.contains(&nth) || is_source()) {
+                *action = EntryAction::Make { replace: true };
+            }
+        }
+    }
+
+    /// Takes up entries that an interrupted repair has mended or made, but not yet given their time.
+    fn take_up_begun(&mut self) -> Result<()> {
+        for (nth, entry) in self.sidecar.catalog.entries.iter().enumerate() {
+            if !self.is_intact(nth) {
+                continue;
+            }
+            match &entry.kind {
+                EntryKind::File(_) if self.journal.has_begun(nth, self.base, &entry.path)? => {
+                    self.actions[nth] = EntryAction::Mend;
                 }
-                EntryAction::Leave
+                EntryKind::Folder | EntryKind::Symlink(_)
+                    if self.journal.has_made(nth, self.sidecar, self.base) =>
+                {
+                    let replace = matches!(entry.kind, EntryKind::Symlink(_));
+                    self.actions[nth] = EntryAction::Make { replace };
+                }
+                _ => {}
             }
-            (State::Edited, EntryKind::File(_)) if !is_ours && has_other_names(base, &entries[nth].path) => {
-                // A file stays as it is under its other names, which may be anybody's.
-                EntryAction::Make { replace: true }
-            }
-            (State::Shifted, _) => EntryAction::Make { replace: true },
-            (_, EntryKind::File(_)) if may_mend_in_place(base, &entries[nth].path) => EntryAction::Mend,
-            _ => EntryAction::Make { replace: true },
-        };
+        }
+        Ok(())
     }
-    // Bytes that stand elsewhere are copied, and never from a file that is being written to.
-    let moved = &found.moved;
-    let block = u64::from(sidecar.catalog.block);
-    let of_span = |span: &MovedSpan| positions.within(span.at / block..span.end().div_ceil(block));
-    let from_elsewhere: HashSet<u32> = moved.iter().flat_map(of_span).map(|span| span.entry).collect();
-    let sources = moved.used_sources();
-    for (nth, entry) in (0..).zip(entries) {
-        let is_source = || sources.contains(&*entry.path);
-        let action = &mut actions[nth as usize];
-        if *action == EntryAction::Mend && (from_elsewhere.contains(&nth) || is_source()) {
-            *action = EntryAction::Make { replace: true };
+
+    /// Makes further names of files that are made anew, so that they become names of the new files.
+    fn follow_first_names(&mut self) {
+        for (nth, entry) in self.sidecar.catalog.entries.iter().enumerate() {
+            if let EntryKind::HardLink(of) = entry.kind
+                && matches!(self.actions[of as usize], EntryAction::Make { .. })
+                && self.is_intact(nth)
+            {
+                self.actions[nth] = EntryAction::Make { replace: true };
+            }
         }
     }
-    // Files that an interrupted repair has mended, but not yet given their time.
-    for (nth, entry) in entries.iter().enumerate() {
-        let is_intact = actions[nth] == EntryAction::Leave && left.binary_search(&nth).is_err();
-        if !is_intact {
-            continue;
-        }
-        match &entry.kind {
-            EntryKind::File(_) if journal.has_begun(nth, base, &entry.path)? => {
-                actions[nth] = EntryAction::Mend
-            }
-            EntryKind::Folder | EntryKind::Symlink(_) if journal.has_made(nth, sidecar, base) => {
-                actions[nth] = EntryAction::Make { replace: matches!(entry.kind, EntryKind::Symlink(_)) };
-            }
-            _ => {}
+
+    /// Tells whether nothing is done with an entry so far, and nobody changed it.
+    fn is_intact(&self, nth: usize) -> bool {
+        self.actions[nth] == EntryAction::Leave && self.left.binary_search(&nth).is_err()
+    }
+}
+
+/// The action for an entry by a decision. A file that is to be mended in place is looked at again.
+fn action_of(decision: Decision, base: &Base, path: &[u8]) -> EntryAction {
+    match decision {
+        Decision::Keep | Decision::KeepChange => EntryAction::Leave,
+        Decision::MakeMissing => EntryAction::Make { replace: false },
+        Decision::MendUnlessShared if has_other_names(base, path) => EntryAction::Make { replace: true },
+        Decision::Mend | Decision::MendUnlessShared if may_mend_in_place(base, path) => EntryAction::Mend,
+        Decision::Mend | Decision::MendUnlessShared | Decision::Replace => {
+            EntryAction::Make { replace: true }
         }
     }
-    // Further names of a file that is made anew become names of the new file.
-    for (nth, entry) in entries.iter().enumerate() {
-        if let EntryKind::HardLink(of) = entry.kind
-            && matches!(actions[of as usize], EntryAction::Make { .. })
-            && actions[nth] == EntryAction::Leave
-            && left.binary_search(&nth).is_err()
-        {
-            actions[nth] = EntryAction::Make { replace: true };
-        }
-    }
-    Ok((actions, left))
 }
 
 /// Folders and symbolic links that are made, and get their times and permissions in further steps.
@@ -162,5 +249,65 @@ fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<Sta
             })
         }
         state => Ok(state),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All combinations of facts.
+    fn all_facts() -> impl Iterator<Item = Facts> {
+        use State::*;
+        let states = [Intact, Rotten, Edited, Shifted, Moved, Missing, Unreadable];
+        states.into_iter().flat_map(|state| {
+            (0..16).map(move |bits| {
+                let is = |bit: u32| (bits >> bit) & 1 == 1;
+                Facts { state, is_file: is(0), is_begun: is(1), reverts: is(2), is_mendable: is(3) }
+            })
+        })
+    }
+
+    #[test]
+    fn each_case_has_one_decision() {
+        use Decision::*;
+        use State::*;
+        // `None`: the fact does not count.
+        type Row = (State, [Option<bool>; 4], Decision);
+        const YES: Option<bool> = Some(true);
+        const NO: Option<bool> = Some(false);
+        #[rustfmt::skip]
+        const TABLE: [Row; 20] = [
+            // State, is a file, is begun, changes are reverted, losses can be computed.
+            (Intact,     [None, None, None, None], Keep),
+            (Missing,    [None, None, None, None], MakeMissing),
+            (Moved,      [None, None, NO,   None], KeepChange),
+            (Moved,      [None, None, YES,  None], MakeMissing),
+            (Rotten,     [YES,  None, None, None], Mend),
+            (Rotten,     [NO,   None, None, None], Replace),
+            (Unreadable, [YES,  None, None, None], Mend),
+            (Unreadable, [NO,   None, None, None], Replace),
+            (Edited,     [None, NO,   NO,   None], KeepChange),
+            (Edited,     [None, NO,   YES,  NO],   KeepChange),
+            (Edited,     [YES,  NO,   YES,  YES],  MendUnlessShared),
+            (Edited,     [NO,   NO,   YES,  YES],  Replace),
+            (Edited,     [YES,  YES,  NO,   None], Mend),
+            (Edited,     [YES,  YES,  YES,  None], Mend),
+            (Edited,     [NO,   YES,  NO,   None], Replace),
+            (Edited,     [NO,   YES,  YES,  None], Replace),
+            (Shifted,    [None, NO,   NO,   None], KeepChange),
+            (Shifted,    [None, NO,   YES,  NO],   KeepChange),
+            (Shifted,    [None, NO,   YES,  YES],  Replace),
+            (Shifted,    [None, YES,  None, None], Replace),
+        ];
+        for facts in all_facts() {
+            let now = [facts.is_file, facts.is_begun, facts.reverts, facts.is_mendable];
+            let applies = |(state, wanted, _): &&Row| {
+                *state == facts.state
+                    && wanted.iter().zip(now).all(|(wanted, now)| wanted.is_none_or(|wanted| wanted == now))
+            };
+            let rows: Vec<Decision> = TABLE.iter().filter(applies).map(|(.., decision)| *decision).collect();
+            assert_eq!(rows, [facts.decide()], "{facts:?}");
+        }
     }
 }

@@ -3,9 +3,10 @@
 use crate::catalog::generations::area_of;
 use crate::catalog::metadata::{self, Sidecar};
 use crate::catalog::positions::Positions;
+use crate::error::SidecarError;
 use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
-use fec_base::context::Context;
+use fec_base::context::{Context, Settings};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{FileOut, Policy, set_mode_if_any};
 use std::collections::HashSet;
@@ -89,6 +90,27 @@ impl OwnShards {
                 file.write_all_at(bytes, at).map_err(|e| Error::io(Action::Write, path.as_path(), e))
             }
             OwnShards::Anew(out, _) => out.put(at, bytes),
+        }
+    }
+
+    /// Leaves the sidecar as it is if it contradicts itself. A contradiction that shows only now goes to
+    /// `contradiction`.
+    pub(crate) fn unless_wrong(
+        self,
+        sidecar: &Sidecar,
+        contradiction: &mut Option<SidecarError>,
+        settings: &Settings,
+    ) -> Result<OwnShards> {
+        match self {
+            OwnShards::Left => Ok(OwnShards::Left),
+            // Coding its metadata gives other pieces, so the repair would write another sidecar.
+            _ if !sidecar.is_coded_right(settings)? => {
+                contradiction.get_or_insert(SidecarError::NotACodeword(None));
+                Ok(OwnShards::Left)
+            }
+            // The old sidecar stays, since it has everything that the new one would have.
+            OwnShards::Anew(..) if contradiction.is_some() => Ok(OwnShards::Left),
+            own => Ok(own),
         }
     }
 

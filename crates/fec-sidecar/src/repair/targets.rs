@@ -1,5 +1,6 @@
 //! The files that a repair writes: damaged ones in place, missing ones under a temporary name until they are whole.
 
+mod finishing;
 mod placing;
 mod room;
 
@@ -7,27 +8,26 @@ pub(crate) use room::remove_old_rooms;
 
 use crate::Sidecar;
 use crate::catalog::bits::Bits;
-use crate::catalog::hashing::{Padded, digest_of_file};
 use crate::catalog::permissions::umask;
 use crate::catalog::positions::{PositionReader, Positions, Span};
 use crate::examine::findings::Cause;
 use crate::examine::rebuild::Sink;
 use crate::examine::written::Written;
 use crate::repair::actions::{EntryAction, Look, Owner};
-use crate::repair::left_out::{Dressed, LeftOut, Part, is_of_name, unset};
-use fec_base::error::{Action, Error, ErrorKind, Result};
-use fec_base::io::base::{self, Base, file_type};
-use fec_base::io::output::{if_any, set_mode};
+use crate::repair::left_out::{Dressed, LeftOut, Part, is_of_name};
+use fec_base::error::{Action, Error, Result};
+use fec_base::io::base::{self, Base};
+use fec_base::io::output::if_any;
 use fec_base::io::temporary::Temporary;
 use fec_core::digest::{HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, HashSet, hash_map};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -395,131 +395,12 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes missing folders and links, and gives new files their names. Returns the entries that could not be
-    /// restored.
-    pub(crate) fn finish(&mut self) -> Result<Vec<usize>> {
-        let mut failed = Vec::new();
-        // Empty files were not created yet.
-        for entry in 0..self.actions.len() as u32 {
-            if let (EntryAction::Make { .. }, Some(_)) = (self.actions[entry as usize], self.entry(entry).1) {
-                self.file(entry)?;
-            }
-        }
-        self.open.clear();
-        // New files are synced together: many files would each wait for the disk.
-        if let (true, Some((_, room))) = (self.how.sync, &self.room) {
-            room::sync_new(room).map_err(|e| Error::io(Action::Sync, room.path(), e))?;
-        }
-        for entry in 0..self.actions.len() {
-            let done = match self.actions[entry] {
-                EntryAction::Leave => Ok(true),
-                EntryAction::Mend => self.mended(entry),
-                EntryAction::Make { replace } => self.made(entry, replace),
-            };
-            if let Some(cause) = done.as_ref().err().and_then(|e| self.cannot_hold(entry, e)) {
-                self.leave_out(entry, cause);
-                continue;
-            }
-            match done {
-                Ok(true) => {}
-                Ok(false) => failed.push(entry),
-                // The other entries do not wait for this one.
-                Err(e) if is_in_the_way(&e) => {
-                    self.cause.get_or_insert(e);
-                    failed.push(entry);
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        // Folders come last, since making entries in them changes their times.
-        for entry in (0..self.actions.len()).rev() {
-            let of = &self.sidecar.catalog.entries[entry];
-            let is_made = failed.binary_search(&entry).is_err() && !self.out.contains(&entry);
-            if let (EntryAction::Make { .. }, EntryKind::Folder, true) =
-                (self.actions[entry], &of.kind, is_made)
-            {
-                let stat = self.sidecar.stats.entries[entry];
-                let holder = self.base.holder(&of.path);
-                let dressed = holder.and_then(|holder| {
-                    let now = holder.stat()?;
-                    // Something else that somebody put there keeps its permissions and time.
-                    if file_type(&now) != FileType::Directory {
-                        return Ok(Dressed::default());
-                    }
-                    let wanted = self.sidecar.permissions(entry, self.umask) as u16;
-                    // The integer type differs between systems.
-                    #[allow(clippy::unnecessary_cast)]
-                    let has_mode = now.st_mode as u32 & 0o7777 == u32::from(wanted);
-                    let mode = if has_mode { Ok(()) } else { holder.set_mode(wanted) };
-                    let permissions = unset(mode)?;
-                    Ok(Dressed { permissions, time: unset(holder.set_modified(stat.seconds, stat.nanos))? })
-                });
-                let dressed = dressed.map_err(self.fail(entry as u32))?;
-                self.note_undressed(entry, dressed);
-            }
-        }
-        Ok(failed)
-    }
-
-    /// Gives a mended file its length, its permissions and its recorded time, unless somebody else has written to it.
-    /// Returns whether the file is whole. A file that got no byte and lacks some stays as it is: it may be an edit.
-    fn mended(&mut self, entry: usize) -> Result<bool> {
-        let (_, Some(of)) = self.entry(entry as u32) else { return Ok(true) };
-        let fail = self.fail(entry as u32);
-        let is_whole = self.holds_all(entry, of)?;
-        // Whoever wrote to the file while it was read again shows here.
-        if !is_whole && !self.begun.get(entry as u64) || self.begin(entry as u32)?.is_none() {
-            return Ok(false);
-        }
-        let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
-        // The repair wrote only bytes that the file had before. A file that is not whole yet still counts as rotten,
-        // and gets its recorded time too.
-        let dressed = self.dress(&file, entry, false).map_err(&fail)?;
-        self.note_undressed(entry, dressed);
-        if self.how.sync {
-            file.sync_all().map_err(&fail)?;
-        }
-        Ok(is_whole)
-    }
-
-    /// Tells whether a file will have all bytes of its entry when it gets its length: bytes behind it do not count, and
-    /// missing ones are zeros. A file that cannot be read again has not.
-    fn holds_all(&mut self, entry: usize, of: &FileEntry) -> Result<bool> {
-        let block = self.sidecar.catalog.block.into();
-        let file = self.file(entry as u32)?;
-        match digest_of_file(&Padded(file), of, block) {
-            Ok(digest) => Ok(digest == of.blake3),
-            // The other entries do not wait for this one.
-            Err(e) => {
-                let place = self.base.place(self.entry(entry as u32).0);
-                self.cause.get_or_insert_with(|| Error::io(Action::Read, place.as_path(), e));
-                Ok(false)
-            }
-        }
-    }
-
     /// Tells whether one of these entries is half mended by this repair, or by an interrupted one (`was_begun`), and
     /// nobody else has written to it.
     pub(crate) fn are_half_mended(&self, failed: &[usize], was_begun: impl Fn(&usize) -> bool) -> bool {
         let is_ours = |entry: u32| matches!(self.how.owners.get(&entry), Some(Owner::Repair(_)));
         let mut mends = failed.iter().filter(|entry| self.actions[**entry] == EntryAction::Mend);
         mends.any(|entry| is_ours(*entry as u32) && (self.begun.get(*entry as u64) || was_begun(entry)))
-    }
-
-    /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
-    fn dress(&self, file: &File, entry: usize, is_new: bool) -> io::Result<Dressed> {
-        let stat = self.sidecar.stats.entries[entry];
-        let is_executable =
-            matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
-        let now = file.metadata()?.permissions().mode();
-        let mode = if is_new || (now & 0o100 != 0) != is_executable {
-            self.sidecar.permissions(entry, self.umask)
-        } else {
-            now & 0o7777
-        };
-        let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
-        let permissions = unset(set_mode(file, mode))?;
-        Ok(Dressed { permissions, time: unset(base::set_modified(file, stat.seconds, stat.nanos))? })
     }
 
     /// Removes the room for new files, and syncs the base.
@@ -554,20 +435,4 @@ impl Sink for Targets<'_> {
     fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()> {
         (self.recovery)(group, shard, bytes)
     }
-}
-
-/// Tells whether an error concerns a single entry: something is in its way, or something that it needs is missing.
-fn is_in_the_way(error: &Error) -> bool {
-    const OF_ONE: [i32; 9] = [
-        libc::ENOENT,
-        libc::EEXIST,
-        libc::ENOTDIR,
-        libc::EISDIR,
-        libc::ENOTEMPTY,
-        libc::ELOOP,
-        libc::EACCES,
-        libc::EPERM,
-        libc::ETXTBSY,
-    ];
-    matches!(&error.kind, ErrorKind::Io(e) if e.raw_os_error().is_some_and(|code| OF_ONE.contains(&code)))
 }

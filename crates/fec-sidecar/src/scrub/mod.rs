@@ -87,18 +87,7 @@ pub fn scrub(
         state.save(path, sidecar, context.settings.sync)?;
     }
     let positions = Positions::of(&sidecar.catalog);
-    let recovery_total = sidecar.catalog.groups.iter().map(|group| group.recovery()).sum();
-    let total = match how.sample {
-        Some(_) => None,
-        None => {
-            let due = sidecar.catalog.files().filter(|(nth, _)| is_due(&state.files[*nth], how, now));
-            let of_files: u64 = due
-                .map(|(nth, file)| file.size.saturating_sub(state.files[nth].next.saturating_mul(CHUNK)))
-                .sum();
-            let of_sidecar = recovery_total * u64::from(sidecar.catalog.block);
-            Some(of_files + if is_due(&state.sidecar, how, now) { of_sidecar } else { 0 })
-        }
-    };
+    let total = how.sample.is_none().then(|| due_len(sidecar, &state, how, now));
     let meter = context.meter(Action::Verify, total);
     let files = Files { sidecar, base, positions: &positions, meter: &meter, scope: Scope::Part };
     let recovery = Recovery::new(sidecar, &positions, &meter);
@@ -108,7 +97,7 @@ pub fn scrub(
         files,
         recovery,
         survey,
-        found: RecoveryFound::new(recovery_total),
+        found: RecoveryFound::new(recovery_shards(sidecar)),
         done: Scrubbed::default(),
         ended: Vec::new(),
         has_ended_sidecar: false,
@@ -127,38 +116,68 @@ pub fn scrub(
     meter.finish();
     let mut examined = files.conclude(survey)?;
     examined.add_sidecar(sidecar, &positions, found);
+    done.damaged_before = note_files(&mut state, &examined, &ended, now);
+    if let Some(path) = how.state {
+        done.sidecar_was_damaged = note_sidecar(&mut state, &examined, has_ended_sidecar, now);
+        state.save(path, sidecar, context.settings.sync)?;
+        done.count_left(&state, &files.survey().files, how, now);
+    }
+    Ok((examined, done))
+}
+
+fn recovery_shards(sidecar: &Sidecar) -> u64 {
+    sidecar.catalog.groups.iter().map(|group| group.recovery()).sum()
+}
+
+/// Bytes of the files and of the sidecar that have to be examined.
+fn due_len(sidecar: &Sidecar, state: &State, how: &Scrub<'_>, now: u64) -> u64 {
+    let due = sidecar.catalog.files().filter(|(nth, _)| is_due(&state.files[*nth], how, now));
+    let of_files: u64 =
+        due.map(|(nth, file)| file.size.saturating_sub(state.files[nth].next.saturating_mul(CHUNK))).sum();
+    let of_sidecar = recovery_shards(sidecar) * u64::from(sidecar.catalog.block);
+    of_files + if is_due(&state.sidecar, how, now) { of_sidecar } else { 0 }
+}
+
+/// Notes the findings on files in the state. `ended` are the files whose last chunk was examined, and that may be
+/// damaged. Returns the number of files that were found damaged before, and that this run does not report itself.
+fn note_files(state: &mut State, examined: &Examined, ended: &[usize], now: u64) -> u64 {
     let is_damage = |report: &EntryReport| {
         matches!(report.state, EntryState::Rotten | EntryState::Unreadable) && !report.is_denied()
     };
     for report in examined.entries.iter().filter(|report| is_damage(report)) {
         state.files[report.entry].finding = Finding::Damaged;
     }
-    ended.into_iter().for_each(|nth| state.files[nth].end(now));
+    ended.iter().for_each(|nth| state.files[*nth].end(now));
     // This run reports missing and edited files itself.
     let is_told = |nth: &usize| examined.entries.binary_search_by_key(nth, |report| report.entry).is_ok();
     let before = state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !is_told(nth));
-    done.damaged_before = before.count() as u64;
-    if let Some(path) = how.state {
-        let is_damaged = examined.recovery_damaged + examined.recovery_displaced > 0;
-        if is_damaged {
-            state.sidecar.finding = Finding::Damaged;
-        }
-        if has_ended_sidecar {
-            state.sidecar.end(now);
-        }
-        done.sidecar_was_damaged = !is_damaged && state.sidecar.is_damaged();
-        state.save(path, sidecar, context.settings.sync)?;
+    before.count() as u64
+}
+
+/// Notes the findings on the sidecar in the state. Returns whether it was found damaged before, and not in this run.
+fn note_sidecar(state: &mut State, examined: &Examined, has_ended: bool, now: u64) -> bool {
+    let is_damaged = examined.recovery_damaged + examined.recovery_displaced > 0;
+    if is_damaged {
+        state.sidecar.finding = Finding::Damaged;
+    }
+    if has_ended {
+        state.sidecar.end(now);
+    }
+    !is_damaged && state.sidecar.is_damaged()
+}
+
+impl Scrubbed {
+    /// Counts the files that are due, and tells the age of the oldest examination. `files` are those that can be read.
+    fn count_left(&mut self, state: &State, files: &[u32], how: &Scrub<'_>, now: u64) {
         let known = |nth: &u32| state.files[*nth as usize];
-        let all = files.survey().files;
-        let times = || all.iter().map(known).chain([state.sidecar]);
-        done.oldest = match times().all(|known| known.time > 0) {
+        let times = || files.iter().map(known).chain([state.sidecar]);
+        self.oldest = match times().all(|known| known.time > 0) {
             true => times().map(|known| Duration::from_secs(now - known.time)).max(),
             false => None,
         };
         let is_left = |known: Known| (known.time < now || known.next > 0) && is_due(&known, how, now);
-        done.due_files = all.iter().filter(|nth| is_left(known(nth))).count() as u64;
+        self.due_files = files.iter().filter(|nth| is_left(known(nth))).count() as u64;
     }
-    Ok((examined, done))
 }
 
 /// Tells whether a file or the sidecar has to be examined.

@@ -25,7 +25,8 @@ pub(crate) struct Tails {
 }
 
 impl Tails {
-    /// Finds the packed positions that have lost bytes, or are given up.
+    /// Finds the tails that change their positions, and those that could but do not. `entries` are the present ones,
+    /// and the positions `weak` are given up.
     pub(crate) fn of(
         old: &Sidecar,
         base: &Base,
@@ -33,6 +34,14 @@ impl Tails {
         entries: &[Entry],
         weak: &[Range<u64>],
     ) -> Tails {
+        let mut tails = Tails::default();
+        let lives = tails.find_kept(old, base, fates, entries);
+        tails.find_displaced(&old.catalog, fates, &lives, weak);
+        tails
+    }
+
+    /// Finds the changed files with unchanged tails. Returns the old files whose tails are still there.
+    fn find_kept(&mut self, old: &Sidecar, base: &Base, fates: &[Fate], entries: &[Entry]) -> HashSet<u32> {
         let catalog = &old.catalog;
         let block = u64::from(catalog.block);
         let positions = Positions::of(catalog);
@@ -46,7 +55,6 @@ impl Tails {
                 read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
             })
         };
-        let mut tails = Tails::default();
         let mut lives = HashSet::new();
         for (nth, fate) in fates.iter().enumerate() {
             match fate {
@@ -61,13 +69,26 @@ impl Tails {
                         matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
                     let is_there = stands_there && has_size && old.tail_len(block) > 0;
                     if is_there && is_intact(old.tail / block) {
-                        tails.kept.insert(nth);
+                        self.kept.insert(nth);
                         lives.insert(*of);
                     }
                 }
                 _ => {}
             }
         }
+        lives
+    }
+
+    /// Finds the tails whose positions have lost bytes, or are given up. `lives` has the old files whose tails are
+    /// still there.
+    fn find_displaced(
+        &mut self,
+        catalog: &Catalog,
+        fates: &[Fate],
+        lives: &HashSet<u32>,
+        weak: &[Range<u64>],
+    ) {
+        let block = u64::from(catalog.block);
         let gone = catalog.files().filter(|(nth, _)| !lives.contains(&(*nth as u32)));
         let broken: HashSet<u64> =
             gone.filter(|(_, file)| file.tail_len(block) > 0).map(|(_, file)| file.tail / block).collect();
@@ -78,14 +99,13 @@ impl Tails {
                 file.tail_len(block) > 0 && (broken.contains(&position) || is_in(weak, position))
             };
             match fate {
-                Fate::Same(of) if is_displaced(*of) => tails.displaced.push((nth, *of)),
+                Fate::Same(of) if is_displaced(*of) => self.displaced.push((nth, *of)),
                 Fate::Changed(of, _) if is_displaced(*of) => {
-                    tails.kept.remove(&nth);
+                    self.kept.remove(&nth);
                 }
                 _ => {}
             }
         }
-        tails
     }
 }
 
@@ -123,59 +143,23 @@ fn touches(ranges: &[Range<u64>], run: &Run) -> bool {
 /// Assigns positions to all bytes of files. `displaced` has the tails of unchanged files that need new positions, by
 /// entry. No byte stays in the positions `weak`.
 pub(crate) fn place(
-    sidecar: &Sidecar,
+    old: &Sidecar,
     mut entries: Vec<Entry>,
     fates: &[Fate],
     tails: &Tails,
     displaced: &HashMap<usize, Option<Digest>>,
     weak: &[Range<u64>],
 ) -> Placed {
-    let old = &sidecar.catalog;
-    let block = u64::from(old.block);
-    let first = old.positions();
-    let mut next = first;
+    let block = u64::from(old.catalog.block);
+    let first = old.catalog.positions();
+    let mut placing = Placing { old, tails, displaced, weak, next: first };
     let mut expected: HashMap<usize, Expected> = HashMap::new();
     for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
-        let EntryKind::File(new) = &mut entry.kind else { continue };
-        let whole = FileEntry::whole_blocks(new.size, block);
-        match fate {
-            Fate::NoFile => {}
-            Fate::Same(of) => {
-                let was = file(old, *of);
-                *new = FileEntry { is_executable: new.is_executable, ..was.clone() };
-                let mut expect =
-                    Expected { tail: displaced.get(&nth).copied().flatten(), ..Expected::default() };
-                if was.runs.iter().any(|run| touches(weak, run)) {
-                    let all = std::iter::once(0..whole);
-                    new.runs = runs(was, all, whole, &mut next, weak, |nth, position| {
-                        expect.displaced.insert(nth, sidecar.digest_of(position));
-                    });
-                }
-                if displaced.contains_key(&nth) || !expect.displaced.is_empty() {
-                    expected.insert(nth, expect);
-                }
-            }
-            Fate::Changed(of, read) => {
-                let was = file(old, *of);
-                new.blake3 = read.digest;
-                let mut expect = Expected::default();
-                new.runs = runs(was, read.kept.iter().cloned(), whole, &mut next, weak, |nth, position| {
-                    expect.displaced.insert(nth, sidecar.digest_of(position));
-                });
-                if tails.kept.contains(&nth) {
-                    new.tail = was.tail;
-                }
-                let tail = read.tail.filter(|_| !tails.kept.contains(&nth));
-                expected.insert(nth, Expected { check: Some(read.check), tail, ..expect });
-            }
-            Fate::New if whole > 0 => {
-                new.runs = vec![Run { start: next, count: whole }];
-                next += whole;
-            }
-            Fate::New => {}
+        if let EntryKind::File(file) = &mut entry.kind {
+            expected.extend(placing.place_blocks(nth, file, fate).map(|expect| (nth, expect)));
         }
     }
-    let mut bins = Bins { block, first: next, filled: Vec::new() };
+    let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
     for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
         let EntryKind::File(file) = &mut entry.kind else { continue };
         let is_new = match fate {
@@ -189,49 +173,99 @@ pub(crate) fn place(
             file.tail = bins.take(len);
         }
     }
-    Placed { entries, positions: next - first + bins.filled.len() as u64, expected }
+    Placed { entries, positions: bins.first - first + bins.filled.len() as u64, expected }
 }
 
-/// The runs of a file of `whole` whole blocks. Blocks in `kept` stay in their positions, except in `weak` ones:
-/// `displace` gets the numbers and positions of those.
-fn runs(
-    was: &FileEntry,
-    kept: impl Iterator<Item = Range<u64>>,
-    whole: u64,
-    next: &mut u64,
-    weak: &[Range<u64>],
-    mut displace: impl FnMut(u64, u64),
-) -> Vec<Run> {
-    let blocks = Blocks::of(was);
-    let mut runs: Vec<Run> = Vec::new();
-    let mut push = |start: u64, count: u64| match runs.last_mut() {
-        Some(last) if last.start + last.count == start => last.count += count,
-        _ => runs.push(Run { start, count }),
-    };
-    let mut at = 0;
-    for range in kept.chain(std::iter::once(whole..whole)) {
-        if at < range.start {
-            push(*next, range.start - at);
-            *next += range.start - at;
-        }
-        for (first, old) in blocks.positions(range.clone()) {
-            if !touches(weak, &old) {
-                push(old.start, old.count);
-                continue;
+/// The assignment of positions to whole blocks.
+struct Placing<'a> {
+    old: &'a Sidecar,
+    tails: &'a Tails,
+    displaced: &'a HashMap<usize, Option<Digest>>,
+    weak: &'a [Range<u64>],
+    /// The first position that holds nothing yet.
+    next: u64,
+}
+
+impl Placing<'_> {
+    /// Assigns positions to the whole blocks of a file, and takes over what the old sidecar has of it. Returns the
+    /// hashes that coding must find again, if it comes to the file.
+    fn place_blocks(&mut self, nth: usize, new: &mut FileEntry, fate: &Fate) -> Option<Expected> {
+        let old = &self.old.catalog;
+        let whole = FileEntry::whole_blocks(new.size, old.block.into());
+        match fate {
+            Fate::NoFile => None,
+            Fate::Same(of) => {
+                let was = file(old, *of);
+                *new = FileEntry { is_executable: new.is_executable, ..was.clone() };
+                let tail = self.displaced.get(&nth).copied().flatten();
+                let mut expect = Expected { tail, ..Expected::default() };
+                if was.runs.iter().any(|run| touches(self.weak, run)) {
+                    new.runs = self.runs(was, std::iter::once(0..whole), whole, &mut expect);
+                }
+                let is_coded = self.displaced.contains_key(&nth) || !expect.displaced.is_empty();
+                is_coded.then_some(expect)
             }
-            for (nth, position) in (first..).zip(old.start..old.start + old.count) {
-                if is_in(weak, position) {
-                    displace(nth, position);
-                    push(*next, 1);
-                    *next += 1;
-                } else {
-                    push(position, 1);
+            Fate::Changed(of, read) => {
+                let was = file(old, *of);
+                new.blake3 = read.digest;
+                let mut expect = Expected::default();
+                new.runs = self.runs(was, read.kept.iter().cloned(), whole, &mut expect);
+                if self.tails.kept.contains(&nth) {
+                    new.tail = was.tail;
+                }
+                let tail = read.tail.filter(|_| !self.tails.kept.contains(&nth));
+                Some(Expected { check: Some(read.check), tail, ..expect })
+            }
+            Fate::New => {
+                if whole > 0 {
+                    new.runs = vec![Run { start: self.next, count: whole }];
+                    self.next += whole;
+                }
+                None
+            }
+        }
+    }
+
+    /// The runs of a file of `whole` whole blocks. Blocks in `kept` stay in their positions, except in weak ones:
+    /// `expect` gets the numbers and digests of those.
+    fn runs(
+        &mut self,
+        was: &FileEntry,
+        kept: impl Iterator<Item = Range<u64>>,
+        whole: u64,
+        expect: &mut Expected,
+    ) -> Vec<Run> {
+        let blocks = Blocks::of(was);
+        let mut runs: Vec<Run> = Vec::new();
+        let mut push = |start: u64, count: u64| match runs.last_mut() {
+            Some(last) if last.start + last.count == start => last.count += count,
+            _ => runs.push(Run { start, count }),
+        };
+        let mut at = 0;
+        for range in kept.chain(std::iter::once(whole..whole)) {
+            if at < range.start {
+                push(self.next, range.start - at);
+                self.next += range.start - at;
+            }
+            for (first, old) in blocks.positions(range.clone()) {
+                if !touches(self.weak, &old) {
+                    push(old.start, old.count);
+                    continue;
+                }
+                for (nth, position) in (first..).zip(old.start..old.start + old.count) {
+                    if is_in(self.weak, position) {
+                        expect.displaced.insert(nth, self.old.digest_of(position));
+                        push(self.next, 1);
+                        self.next += 1;
+                    } else {
+                        push(position, 1);
+                    }
                 }
             }
+            at = range.end;
         }
-        at = range.end;
+        runs
     }
-    runs
 }
 
 /// The living bytes in the old groups.

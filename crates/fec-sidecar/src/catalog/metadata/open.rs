@@ -1,9 +1,9 @@
 //! Opens sidecars: by their root, a signature, or keys.
 
 use super::{Newer, Sidecar};
-use crate::catalog::generations::{Opened, Parsed, Seen, Wanted, area_of, broken, choose};
+use crate::catalog::generations::{Links, Opened, Parsed, Seen, Wanted, area_of, broken, choose};
 use crate::catalog::proof::Proof;
-use crate::catalog::reader::{Reader, shifts, stored};
+use crate::catalog::reader::{Found, Reader, shifts, stored};
 use crate::catalog::sealed::{self, SealedBytes};
 use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
@@ -12,6 +12,7 @@ use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
+use fec_core::error::FormatError;
 use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
 use fec_keys::age::Keys;
@@ -149,92 +150,23 @@ impl Sidecar {
     }
 
     fn open_in(path: &Path, stands: Stands, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {
-        let fail = |e| Error::io(Action::Read, path, e);
         let Stands { file, sealed, stored, meta } = stands;
-        let len = file.size().map_err(fail)?;
+        let len = file.size().map_err(|e| Error::io(Action::Read, path, e))?;
         let reader = Reader::new(file.as_ref(), (len, stored), settings);
-        let at = |e: SidecarError| Error::at(Action::Read, path, e);
-        let mut rule = None;
-        let (mut found, is_tidy) = reader.by_place(&mut rule);
-        let mut seen = reader.look_at_all(&found).map_err(fail)?;
-        let roots = |seen: &[Seen]| {
-            let mut roots: Vec<(u64, Digest)> =
-                seen.iter().filter_map(|seen| Some((seen.of.layout.generation, seen.root()?))).collect();
-            roots.sort_unstable();
-            roots.into_iter().map(|(_, root)| root).collect::<Vec<_>>()
-        };
-        let has_wanted =
-            |seen: &[Seen]| wanted(&roots(seen)).is_ok_and(|wanted| seen.iter().any(|seen| wanted.is(seen)));
-        let is_enough = is_tidy && seen.len() == found.len() && seen.iter().all(|seen| seen.is_whole);
-        if !is_enough || !has_wanted(&seen) {
-            found = reader.scan(&mut rule).map_err(fail)?;
-            seen = reader.look_at_all(&found).map_err(fail)?;
-        }
-        if found.is_empty() {
-            return Err(at(SidecarError::NotFound(rule)));
-        }
-        let broken = broken(&seen, rule);
-        let wanted = wanted(&roots(&seen)).map_err(|e| Error::at(Action::Read, path, e))?;
-        let links = reader.links.take();
-        let counting: Vec<(Generation, Digest)> =
-            seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();
-        let chosen = choose(seen, &links, &wanted).map_err(|error| match (error, broken) {
-            (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
-                at(SidecarError::Invalid(rule))
-            }
-            (error, _) => at(error),
-        })?;
-        // Among several encodings, only the chosen one is kept in memory, and read once more.
-        let parsed = match chosen.parsed {
-            Some(parsed) => *parsed,
-            None => {
-                reader.work.set(0);
-                let again = reader.restore(chosen.of, &found[&chosen.of]).map_err(fail)?;
-                let parsed = again.and_then(|opened| opened.parse().ok());
-                parsed.ok_or_else(|| Error::at(Action::Read, path, ErrorKind::Changed))?
-            }
-        };
-        let Parsed { opened, catalog, stats, root, digests_at } = parsed;
+        let meant = Meant::find(path, &reader, wanted)?;
+        let (newer, replaced_by, older) = (meant.newer(&reader), meant.replaced_by(), meant.older());
+        let Parsed { opened, catalog, stats, root, digests_at } = meant.parsed;
         let Opened { of, mut metadata, pieces, .. } = opened;
-        let shifts = shifts(&found, &of, &catalog);
+        let shifts = shifts(&meant.found, &of, &catalog);
         metadata.truncate(of.layout.catalog_len as usize);
         let digests = metadata.split_off(digests_at);
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
-        let generation = of.layout.generation;
-        let descendants = links.descendants(&of);
-        let replaced_by = counting
-            .iter()
-            .filter(|(other, _)| descendants.contains(&other.root))
-            .max_by_key(|(other, _)| other.layout.generation)
-            .map(|(_, root)| *root);
-        let counting: HashSet<Generation> = counting.into_iter().map(|(of, _)| of).collect();
-        let lost = found
-            .iter()
-            .filter(|(other, _)| other.layout.generation > generation && !counting.contains(*other));
-        let lost: Vec<_> = lost.collect();
-        let beyond = reader.beyond.get().filter(|beyond| *beyond > generation);
-        let newer = lost.iter().map(|(other, _)| other.layout.generation).chain(beyond).max();
-        let newer = newer.map(|generation| Newer {
-            generation,
-            // An interrupted update leaves one unfinished generation.
-            is_unfinished: lost.len() == 1
-                && beyond.is_none()
-                && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
-        });
-        let starts = starts(&catalog);
-        let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
-        // An update keeps the block: an area in other blocks would be written over what stands in these.
-        let is_before = |other: &&Generation| {
-            other.layout.block == catalog.block
-                && area_of(other).is_some_and(|area| areas_before.contains(&area))
-        };
-        let older = links.chain(&of).filter(is_before).copied().collect();
         Ok(Sidecar {
             len,
             stored,
             sealed,
             path: path.to_path_buf(),
-            starts,
+            starts: starts(&catalog),
             seen: fingerprint_of(&meta),
             changed: (meta.ctime(), meta.ctime_nsec()),
             proof: Proof::Nothing,
@@ -253,6 +185,114 @@ impl Sidecar {
             file,
         })
     }
+}
+
+/// The generation that is meant, and everything that was found beside it.
+struct Meant {
+    parsed: Parsed,
+    found: Found,
+    links: Links,
+    /// The encodings whose metadata can be restored and breaks no rule, with their roots.
+    counting: Vec<(Generation, Digest)>,
+}
+
+impl Meant {
+    fn find(path: &Path, reader: &Reader<'_>, wanted: &Choose<'_>) -> Result<Meant> {
+        let fail = |e| Error::io(Action::Read, path, e);
+        let at = |e: SidecarError| Error::at(Action::Read, path, e);
+        let mut rule = None;
+        let (found, seen) = find_encodings(reader, wanted, &mut rule).map_err(fail)?;
+        if found.is_empty() {
+            return Err(at(SidecarError::NotFound(rule)));
+        }
+        let broken = broken(&seen, rule);
+        let wanted = wanted(&roots(&seen)).map_err(|e| Error::at(Action::Read, path, e))?;
+        let links = reader.links.take();
+        let counting = seen.iter().filter_map(|seen| Some((seen.of, seen.root()?))).collect();
+        let chosen = choose(seen, &links, &wanted).map_err(|error| match (error, broken) {
+            (SidecarError::TooFewPieces | SidecarError::OtherRoot(_), Some(rule)) => {
+                at(SidecarError::Invalid(rule))
+            }
+            (error, _) => at(error),
+        })?;
+        // Among several encodings, only the chosen one is kept in memory, and read once more.
+        let parsed = match chosen.parsed {
+            Some(parsed) => *parsed,
+            None => {
+                reader.work.set(0);
+                let again = reader.restore(chosen.of, &found[&chosen.of]).map_err(fail)?;
+                let parsed = again.and_then(|opened| opened.parse().ok());
+                parsed.ok_or_else(|| Error::at(Action::Read, path, ErrorKind::Changed))?
+            }
+        };
+        Ok(Meant { parsed, found, links, counting })
+    }
+
+    fn of(&self) -> &Generation {
+        &self.parsed.opened.of
+    }
+
+    /// The root of the newest generation that replaces the one that is meant.
+    fn replaced_by(&self) -> Option<Digest> {
+        let descendants = self.links.descendants(self.of());
+        let replacing = self.counting.iter().filter(|(other, _)| descendants.contains(&other.root));
+        replacing.max_by_key(|(other, _)| other.layout.generation).map(|(_, root)| *root)
+    }
+
+    /// The greatest generation that is newer and cannot be restored.
+    fn newer(&self, reader: &Reader<'_>) -> Option<Newer> {
+        let generation = self.of().layout.generation;
+        let counting: HashSet<Generation> = self.counting.iter().map(|(of, _)| *of).collect();
+        let is_lost = |other: &Generation| other.layout.generation > generation && !counting.contains(other);
+        let lost: Vec<_> = self.found.iter().filter(|(other, _)| is_lost(other)).collect();
+        let beyond = reader.beyond.get().filter(|beyond| *beyond > generation);
+        let newer = lost.iter().map(|(other, _)| other.layout.generation).chain(beyond).max();
+        newer.map(|generation| Newer {
+            generation,
+            // An interrupted update leaves one unfinished generation.
+            is_unfinished: lost.len() == 1
+                && beyond.is_none()
+                && lost.iter().all(|(other, places)| reader.is_unfinished(other, places)),
+        })
+    }
+
+    /// The earlier generations whose areas the one that is meant still has, from the newest on.
+    fn older(&self) -> Vec<Generation> {
+        let catalog = &self.parsed.catalog;
+        let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
+        // An update keeps the block: an area in other blocks would be written over what stands in these.
+        let is_before = |other: &&Generation| {
+            other.layout.block == catalog.block
+                && area_of(other).is_some_and(|area| areas_before.contains(&area))
+        };
+        self.links.chain(self.of()).filter(is_before).copied().collect()
+    }
+}
+
+/// Finds the encodings of metadata, and those of them that can be restored. Unless all is well in the places where
+/// pieces belong, the whole file is searched. The gravest rule that pieces break goes to `rule`.
+fn find_encodings(
+    reader: &Reader<'_>,
+    wanted: &Choose<'_>,
+    rule: &mut Option<FormatError>,
+) -> std::io::Result<(Found, Vec<Seen>)> {
+    let (mut found, is_tidy) = reader.by_place(rule);
+    let mut seen = reader.look_at_all(&found)?;
+    let is_enough = is_tidy && seen.len() == found.len() && seen.iter().all(|seen| seen.is_whole);
+    let has_wanted = || wanted(&roots(&seen)).is_ok_and(|wanted| seen.iter().any(|seen| wanted.is(seen)));
+    if !is_enough || !has_wanted() {
+        found = reader.scan(rule)?;
+        seen = reader.look_at_all(&found)?;
+    }
+    Ok((found, seen))
+}
+
+/// The roots of restored metadata, the oldest first.
+fn roots(seen: &[Seen]) -> Vec<Digest> {
+    let roots = seen.iter().filter_map(|seen| Some((seen.of.layout.generation, seen.root()?)));
+    let mut roots: Vec<(u64, Digest)> = roots.collect();
+    roots.sort_unstable();
+    roots.into_iter().map(|(_, root)| root).collect()
 }
 
 /// For each group, its first position, and the number of that position's digest.

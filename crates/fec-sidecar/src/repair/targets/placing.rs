@@ -6,7 +6,7 @@ use crate::repair::left_out::{Dressed, is_of_kind, unset};
 use fec_base::error::Result;
 use fec_base::io::base::{self, file_type};
 use fec_base::io::temporary::Temporary;
-use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,22 +32,14 @@ impl Targets<'_> {
             }
         }
         match &of.kind {
-            EntryKind::Folder => {
-                let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
-                if replace && !is_folder() && holder.stat().is_ok() {
-                    holder.remove().map_err(&fail)?;
-                }
-                match holder.create_folder(mode) {
-                    Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                    done => done.map_err(&fail)?,
-                }
-                return Ok(is_folder());
-            }
+            EntryKind::Folder => return self.made_folder(entry, &holder, replace),
             EntryKind::Symlink(target) => {
                 let made = self.make_link(&holder, entry, replace, |at| at.create_link(target));
                 if !self.is_held(entry, made)? {
                     return Ok(true);
                 }
+                let time = unset(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
+                self.note_undressed(entry, Dressed { permissions: None, time });
             }
             EntryKind::HardLink(first) => {
                 let first =
@@ -57,39 +49,65 @@ impl Targets<'_> {
                 return Ok(true);
             }
             EntryKind::File(file) => {
-                let name = OsString::from(entry.to_string());
-                let block = self.sidecar.catalog.block.into();
-                let is_as_written = match self.values.remove(&(entry as u32)) {
-                    Some(written) => written.digest(file, block).map(|digest| digest == file.blake3),
-                    None => None,
-                };
-                let room = self.room()?;
-                let new = room.write(name.as_bytes()).map_err(&fail)?;
-                let is_whole = match is_as_written {
-                    Some(is_whole) => is_whole,
-                    None => is_whole(&new, file, block).map_err(&fail)?,
-                };
-                if !is_whole {
+                if !self.made_file(entry, file, &holder, replace)? {
                     return Ok(false);
                 }
-                let from = room.holder(name.as_bytes()).map_err(&fail)?;
-                let mut dressed = self.dress(&new, entry, true).map_err(&fail)?;
-                match from.rename(&holder, replace) {
-                    Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                        dressed = self.copy_across(&new, entry, &holder, replace).map_err(&fail)?;
-                    }
-                    done => done.map_err(&fail)?,
-                }
-                self.note_undressed(entry, dressed);
             }
-        }
-        if let EntryKind::Symlink(_) = of.kind {
-            let time = unset(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
-            self.note_undressed(entry, Dressed { permissions: None, time });
         }
         if self.how.sync {
             holder.sync().map_err(&fail)?;
         }
+        Ok(true)
+    }
+
+    /// Makes a folder, in the place of something else if it replaces that. Returns whether a folder stands there.
+    fn made_folder(&self, entry: usize, holder: &base::Holder<'_>, replace: bool) -> Result<bool> {
+        let fail = self.fail(entry as u32);
+        let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
+        let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
+        if replace && !is_folder() && holder.stat().is_ok() {
+            holder.remove().map_err(&fail)?;
+        }
+        match holder.create_folder(mode) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            done => done.map_err(&fail)?,
+        }
+        Ok(is_folder())
+    }
+
+    /// Moves a new file from the room to its place. Returns false, and leaves the file there, if it is not as recorded.
+    fn made_file(
+        &mut self,
+        entry: usize,
+        file: &FileEntry,
+        holder: &base::Holder<'_>,
+        replace: bool,
+    ) -> Result<bool> {
+        let fail = self.fail(entry as u32);
+        let name = OsString::from(entry.to_string());
+        let block = self.sidecar.catalog.block.into();
+        let is_as_written = match self.values.remove(&(entry as u32)) {
+            Some(written) => written.digest(file, block).map(|digest| digest == file.blake3),
+            None => None,
+        };
+        let room = self.room()?;
+        let new = room.write(name.as_bytes()).map_err(&fail)?;
+        let is_whole = match is_as_written {
+            Some(is_whole) => is_whole,
+            None => is_whole(&new, file, block).map_err(&fail)?,
+        };
+        if !is_whole {
+            return Ok(false);
+        }
+        let from = room.holder(name.as_bytes()).map_err(&fail)?;
+        let mut dressed = self.dress(&new, entry, true).map_err(&fail)?;
+        match from.rename(holder, replace) {
+            Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
+                dressed = self.copy_across(&new, entry, holder, replace).map_err(&fail)?;
+            }
+            done => done.map_err(&fail)?,
+        }
+        self.note_undressed(entry, dressed);
         Ok(true)
     }
 

@@ -1,0 +1,372 @@
+//! Combines the findings on files, and reports the state of each entry.
+
+use super::{Files, Survey};
+use crate::catalog::bits::Bits;
+use crate::catalog::hashing::plain_digests;
+use crate::catalog::journal;
+use crate::catalog::metadata::{LOST, NOTHING};
+use crate::catalog::moved::Moved;
+use crate::catalog::positions::{Any, Blocks, PositionReader, Span};
+use crate::catalog::signature::signature_path;
+use crate::error::SidecarError;
+use crate::examine::by_stat::rotten_or_edited;
+use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
+use crate::examine::looker::{FileReport, Job, Len, Looker};
+use crate::examine::search::{FoundElsewhere, Search, Wanted};
+use fec_base::error::{Action, Error, Result};
+use fec_base::ranges::RangeList;
+use fec_core::format::sidecar::{EntryKind, FileEntry};
+use rustix::fs::FileType;
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+
+impl Files<'_> {
+    /// Combines the findings on all entries.
+    pub(crate) fn conclude(&self, survey: Survey) -> Result<Examined> {
+        let Survey { mut states, touched, mut reports, .. } = survey;
+        combine(&mut reports);
+        // A file that may not be read may be intact.
+        for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
+            states[*nth] = State::Unreadable;
+        }
+        self.look_at_neighbours(&states, &mut reports);
+        let [mut erased, mut denied] = [0; 2].map(|_| Bits::new(self.sidecar.catalog.positions()));
+        self.erase_lost(&mut erased);
+        let found = self.find_elsewhere(&states, &reports);
+        self.settle(&mut reports, &states, &found.moved, [&mut erased, &mut denied]);
+        reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
+        self.check_agreement(&reports)?;
+        for (nth, state) in states.iter_mut().enumerate() {
+            *state = match *state {
+                State::Missing if found.renamed.contains_key(&nth) => State::Moved,
+                State::Edited if found.shifted.contains(&nth) => State::Shifted,
+                same => same,
+            };
+        }
+        let (entries, unproved) = self.entry_reports(&states, reports, &found.renamed);
+        let unprotected =
+            if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
+        Ok(Examined {
+            entries,
+            unproved,
+            touched,
+            unprotected,
+            recovery: 0,
+            recovery_damaged: 0,
+            recovery_displaced: 0,
+            margin: Margin::default(),
+            sidecar_damage: Vec::new(),
+            container_damaged: false,
+            erased,
+            denied,
+            moved: found.moved,
+            recovery_erased: Bits::default(),
+        })
+    }
+
+    /// Searches for the bytes that are not in their places, if everything is examined.
+    fn find_elsewhere(&self, states: &[State], reports: &[(usize, FileReport)]) -> FoundElsewhere {
+        let wanted = |(nth, report): &(usize, FileReport)| Wanted {
+            entry: *nth,
+            blocks: report.bad.clone(),
+            is_missing: states[*nth] == State::Missing,
+        };
+        // A rotten file was not moved by anybody, since its size and time are unchanged.
+        let may_have_moved =
+            |(nth, report): &&(usize, FileReport)| states[*nth] != State::Intact && !report.is_denied();
+        let wanted: Vec<Wanted> = reports.iter().filter(may_have_moved).map(wanted).collect();
+        let names = self.other_names(states);
+        match self.scope {
+            Scope::All => Search::new(self.sidecar, self.base).with_names(&names).run(&wanted),
+            _ => FoundElsewhere::default(),
+        }
+    }
+
+    /// Fails if the sidecar contradicts itself about a file.
+    fn check_agreement(&self, reports: &[(usize, FileReport)]) -> Result<()> {
+        let Some((nth, _)) = reports.iter().find(|(_, report)| report.contradicts()) else { return Ok(()) };
+        let path = self.sidecar.catalog.entries[*nth].path.to_vec();
+        Err(Error::at(Action::Verify, self.sidecar.path(), SidecarError::Contradiction(path)))
+    }
+
+    /// The reports of all entries that are not intact, and the number of those that count as edited for lack of proof.
+    /// `renamed` has the files that are whole under another name.
+    fn entry_reports(
+        &self,
+        states: &[State],
+        reports: Vec<(usize, FileReport)>,
+        renamed: &HashMap<usize, Box<[u8]>>,
+    ) -> (Vec<EntryReport>, u64) {
+        let (mut entries, mut unproved) = (Vec::new(), 0);
+        let mut of_files = reports.into_iter().peekable();
+        for (nth, entry) in self.sidecar.catalog.entries.iter().enumerate() {
+            let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
+            let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
+            unproved += u64::from(is_edited && states[nth] == State::Intact);
+            entries
+                .extend(report.map(|report| EntryReport { moved_to: renamed.get(&nth).cloned(), ..report }));
+        }
+        (entries, unproved)
+    }
+
+    /// The unprotected items in the folders, beside the recorded entries. Folders that cannot be read are reported as
+    /// entries.
+    fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
+        let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
+        let entries = &self.sidecar.catalog.entries;
+        let sidecar = self.sidecar.path();
+        let own = [sidecar.to_path_buf(), journal::path_of(sidecar), signature_path(sidecar)];
+        let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
+        let mut unprotected = Unprotected::default();
+        for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
+            // A folder that cannot be listed is missing, or no folder any more.
+            let _ = self.base.visit(&folder.path, |path, kind| {
+                if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
+                    return;
+                }
+                let is_own = || {
+                    let stat = self.base.stat(path).ok();
+                    // The integer types differ between systems.
+                    #[allow(clippy::unnecessary_cast)]
+                    let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
+                    place.is_some() && own.contains(&place)
+                };
+                if kind != FileType::RegularFile || !(moved.contains(path) || is_own()) {
+                    unprotected.count += 1;
+                    unprotected.first.get_or_insert_with(|| path.into());
+                }
+            });
+        }
+        unprotected
+    }
+
+    /// Missing files, each with a hard link under which it is whole.
+    fn other_names(&self, states: &[State]) -> Vec<(usize, Box<[u8]>)> {
+        let mut names: Vec<(usize, Box<[u8]>)> = Vec::new();
+        let mut named = HashSet::new();
+        for (entry, state) in self.sidecar.catalog.entries.iter().zip(states) {
+            if let EntryKind::HardLink(of) = entry.kind
+                && *state == State::Intact
+                && states[of as usize] == State::Missing
+                && named.insert(of)
+            {
+                names.push((of as usize, entry.path.clone()));
+            }
+        }
+        names
+    }
+
+    /// Marks positions that were lost before: recorded as lost, or of files that are no longer in the catalog.
+    fn erase_lost(&self, erased: &mut Bits) {
+        let covered = self.positions.covered(self.sidecar.catalog.positions());
+        let mut first = 0;
+        for (nth, group) in self.sidecar.catalog.groups.iter().enumerate() {
+            for position in 0..group.positions() {
+                let at = first + position;
+                let is_lost = match self.sidecar.position_digest(nth, position) {
+                    NOTHING => false,
+                    LOST => true,
+                    _ => !covered.get(at),
+                };
+                if is_lost {
+                    erased.set(at);
+                }
+            }
+            first += group.positions();
+        }
+    }
+
+    /// Marks the positions of damaged bytes. For a file known to be wrong only as a whole, the digest of its tail's
+    /// position tells whether the tail is wrong, unless the other files in that position are to blame.
+    fn settle(
+        &self,
+        reports: &mut [(usize, FileReport)],
+        states: &[State],
+        moved: &Moved,
+        [erased, denied]: [&mut Bits; 2],
+    ) {
+        let block = self.block();
+        let mut reader =
+            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(moved);
+        let mut position = vec![0; block as usize];
+        // Many tails may share a position.
+        let mut looked: HashMap<u64, bool> = HashMap::new();
+        // Files that are not known to be unchanged.
+        let suspects: HashSet<u32> = reports
+            .iter()
+            .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
+            .map(|(nth, _)| *nth as u32)
+            .collect();
+        for (nth, report) in reports.iter_mut() {
+            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            let blocks = Blocks::of(file);
+            let lost = if report.is_denied() { &mut *denied } else { &mut *erased };
+            for range in &report.bad {
+                let is_moved =
+                    |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
+                let runs = blocks.positions(range.clone()).map(|(_, run)| run.start..run.start + run.count);
+                runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
+            }
+            let tail = file.tail_len(block);
+            // A tail that is right, or stands in a whole file elsewhere, does not make its position lost.
+            let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
+            if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
+                continue;
+            }
+            let at = file.tail / block;
+            let is_intact =
+                *looked.entry(at).or_insert_with(|| self.is_intact(at, &mut reader, &mut position));
+            if !is_intact {
+                lost.set(at);
+            }
+            // Another file may be to blame for damage in a shared position.
+            report.is_tail_unknown = !is_intact && {
+                let is_right = |span: Span| {
+                    let is_as_it_was = || states[span.entry as usize] == State::Intact;
+                    !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
+                };
+                let is_gone = report.is_right.is_none() && !report.is_part;
+                let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
+                // The tail of an existing file is wrong if nothing else explains the file's wrong digest, or if
+                // everything else in the position is right. A part that is right so far is examined whole another time.
+                is_gone
+                    || (report.is_right == Some(false) && !is_explained)
+                    || self.sharing(at, *nth).all(is_right)
+            };
+        }
+    }
+
+    /// The spans of other files in a position.
+    fn sharing(&self, position: u64, nth: usize) -> impl Iterator<Item = Span> {
+        self.positions.within(position..position + 1).filter(move |span| span.entry as usize != nth)
+    }
+
+    /// Examines small files that a partial scope left out, if they may be to blame for damage in a position that they
+    /// share with a tail. Adds those that are not whole.
+    fn look_at_neighbours(&self, states: &[State], reports: &mut Vec<(usize, FileReport)>) {
+        let block = self.block();
+        let nothing = Moved::default();
+        let mut reader =
+            PositionReader::new(self.base, &self.sidecar.catalog, self.positions, &Any).with(&nothing);
+        let mut position = vec![0; block as usize];
+        let mut looked: HashSet<u32> = reports.iter().map(|(nth, _)| *nth as u32).collect();
+        let mut found = Vec::new();
+        for (nth, _) in reports.iter().filter(|(_, report)| report.is_part && report.is_clean()) {
+            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            let at = file.tail / block;
+            if file.tail_len(block) == 0 || self.is_intact(at, &mut reader, &mut position) {
+                continue;
+            }
+            for span in self.sharing(at, *nth).filter(|span| states[span.entry as usize] == State::Intact) {
+                let EntryKind::File(file) = &self.sidecar.catalog.entries[span.entry as usize].kind else {
+                    continue;
+                };
+                if self.chunks(file) > 1 || !looked.insert(span.entry) {
+                    continue;
+                }
+                let (_, report) = Looker::new(self.sidecar, self.base, self.meter).look(
+                    &Job { entry: span.entry, chunk: 0 },
+                    file,
+                    true,
+                );
+                if !report.is_whole() {
+                    found.push((span.entry as usize, report));
+                }
+            }
+        }
+        reports.append(&mut found);
+        reports.sort_by_key(|(nth, _)| *nth);
+    }
+
+    /// Tells whether a position has its digest.
+    fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
+        let read = reader.fill(at, position, |_, e| Err(e));
+        read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)
+    }
+
+    fn digest_of(&self, position: u64) -> [u8; 16] {
+        self.sidecar.digest_of(position)
+    }
+
+    /// The report of an entry; `None` if it is intact.
+    fn entry_report(
+        &self,
+        nth: usize,
+        kind: &EntryKind,
+        state: State,
+        report: Option<FileReport>,
+    ) -> Option<EntryReport> {
+        let mut damage = RangeList::default();
+        let EntryKind::File(file) = kind else {
+            return (state != State::Intact).then_some(EntryReport {
+                entry: nth,
+                state,
+                damage,
+                cause: self.cause(nth, state),
+                moved_to: None,
+                is_right: false,
+            });
+        };
+        // A file without a report has the right bytes, whatever its time is. The root binds its owner's right to
+        // execute it.
+        let report = match report {
+            Some(report) => report,
+            None if state == State::Edited
+                && (matches!(self.scope, Scope::Quick | Scope::Part)
+                    || !self.may_execute_as_before(nth, file)) =>
+            {
+                FileReport { is_right: Some(self.scope == Scope::All), ..FileReport::default() }
+            }
+            None if state == State::Unreadable => FileReport::default(),
+            None => return None,
+        };
+        let block = self.block();
+        for range in &report.bad {
+            damage.add(range.start * block, (range.end * block).min(file.size));
+        }
+        let whole = FileEntry::whole_blocks(file.size, block) * block;
+        if report.is_tail_unknown && whole < file.size {
+            damage.add(whole, file.size);
+        }
+        let state = match state {
+            State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
+                // A file that may not be read may be intact.
+                _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
+                State::Rotten if report.cause.is_some() => State::Unreadable,
+                state => state,
+            },
+            other => other,
+        };
+        let cause = report.cause.or_else(|| self.cause(nth, state));
+        let is_right = report.is_right == Some(true);
+        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
+    }
+
+    /// Why an entry cannot be examined, or opened.
+    fn cause(&self, nth: usize, state: State) -> Option<Cause> {
+        let path = &self.sidecar.catalog.entries[nth].path;
+        let error = || self.base.stat(path).err().or_else(|| self.base.read(path).err());
+        let error = (state == State::Unreadable).then(error);
+        error.flatten().as_ref().map(Cause::from)
+    }
+
+    fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {
+        let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
+        stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
+    }
+}
+
+/// Sorts reports by their entries, and combines those of the same file, which was examined in several parts.
+fn combine(reports: &mut Vec<(usize, FileReport)>) {
+    reports.sort_by_key(|(nth, _)| *nth);
+    reports.dedup_by(|(later, more), (first, report)| {
+        if later == first {
+            report.bad.append(&mut more.bad);
+            report.is_tail_unknown |= more.is_tail_unknown;
+            report.len = report.len.max(more.len);
+            report.cause = report.cause.or(more.cause);
+        }
+        later == first
+    });
+}

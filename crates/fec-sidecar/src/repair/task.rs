@@ -1,0 +1,93 @@
+//! A repair as it was asked for, and the damage that it finds.
+
+use crate::Sidecar;
+use crate::catalog::journal::Journal;
+use crate::catalog::positions::Positions;
+use crate::error::SidecarError;
+use crate::examine::{Examined, Scope, examine, margin};
+use crate::repair::begun::Begun;
+use crate::repair::copy::Copy;
+use crate::repair::mend::Mend;
+use crate::repair::targets::remove_old_rooms;
+use fec_base::context::Context;
+use fec_base::error::{Action, Error, ErrorKind, Result};
+use fec_base::io::base::Base;
+use fec_base::io::output::{Policy, check_absent};
+use fec_base::io::temporary::{parent, remove_stale};
+use std::io::ErrorKind as IoKind;
+
+/// A repair that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) sidecar: &'a Sidecar,
+    pub(crate) base: &'a Base,
+    pub(crate) how: &'a Mend<'a>,
+    pub(crate) context: &'a Context<'a>,
+}
+
+/// The damage that was found, before anything is decided.
+pub(crate) struct Damage {
+    pub(crate) found: Examined,
+    pub(crate) positions: Positions,
+    /// Entries that the caller may not read, in order.
+    pub(crate) denied: Vec<usize>,
+}
+
+impl<'a> Task<'a> {
+    /// Checks what can be checked before any file is read, and removes the remains of interrupted repairs.
+    pub(crate) fn prepare(&self) -> Result<(Journal, Option<Copy<'a>>)> {
+        let Task { sidecar, base, how, .. } = *self;
+        let journal = Journal::of(sidecar)?;
+        if !how.dry_run && how.out.is_none() {
+            journal.check(sidecar, Action::Repair)?;
+        }
+        let copy = how.out.map(|out| Copy::new(sidecar, out)).transpose()?;
+        if !how.dry_run {
+            // Interrupted repairs leave such rooms and files behind.
+            remove_old_rooms(base);
+            remove_stale(parent(sidecar.path()));
+        }
+        if let Some(undo) = how.undo {
+            let policy = Policy::new().with_sync(false);
+            check_absent(undo, policy).map_err(|e| Error { action: Action::Keep, ..e })?;
+        }
+        Ok((journal, copy))
+    }
+
+    /// Finds the damage. Unless a partial repair was asked for, it fails if not all of it can be mended.
+    pub(crate) fn examine(&self) -> Result<Damage> {
+        let Task { sidecar, base, how, context } = *self;
+        let mut found = examine(sidecar, base, Scope::All, context)?;
+        let denied: Vec<usize> = found.denied().collect();
+        if !denied.is_empty() && !how.partial {
+            return Err(self.not_allowed(&denied));
+        }
+        // Unreadable bytes count as lost when others are computed, so they use up recovery shards too.
+        let positions = Positions::of(&sidecar.catalog);
+        let not_read = std::mem::take(&mut found.denied);
+        found.erased.absorb(&not_read);
+        found.margin = margin(&sidecar.catalog, &positions, &found.erased, Some(&found.recovery_erased));
+        if !found.is_mendable() && !how.partial {
+            let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
+            return Err(Error::at(Action::Repair, sidecar.path(), lost));
+        }
+        Ok(Damage { found, positions, denied })
+    }
+
+    /// The damage as the list of half-mended files is compared with it.
+    pub(crate) fn begun<'b>(&'b self, positions: &'b Positions, found: &'b Examined) -> Begun<'b> {
+        Begun { sidecar: self.sidecar, base: self.base, positions, found }
+    }
+
+    /// The error for entries that the caller may not read or write to.
+    pub(crate) fn not_allowed(&self, entries: &[usize]) -> Error {
+        let Task { sidecar, base, .. } = self;
+        let places = entries.iter().map(|nth| base.place(&sidecar.catalog.entries[*nth].path)).collect();
+        Error::at(Action::Repair, sidecar.path(), ErrorKind::NotAllowed(places))
+    }
+}
+
+/// Tells whether permission is missing.
+pub(crate) fn is_denied(error: &Error) -> bool {
+    matches!(&error.kind, ErrorKind::Io(cause) if cause.kind() == IoKind::PermissionDenied)
+}
