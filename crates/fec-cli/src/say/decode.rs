@@ -121,10 +121,6 @@ impl Report {
     }
 
     pub(crate) fn describe(&self, restored: &Restored) -> String {
-        let Restored { outcome, leftovers, .. } = restored;
-        /// Most lines of one kind. Further lines are only counted.
-        const LINES: usize = 5;
-        let output = output_name(&self.output);
         let mut out = String::new();
         if !self.root_was_given && self.signed_by.is_none() && !self.foreign_roots.is_empty() {
             // Nobody has said which encoding is meant: the user may want the other one.
@@ -135,41 +131,9 @@ impl Report {
             ));
         }
         if self.whole {
-            let all = self.payload_bytes.unwrap_or(outcome.restored);
-            let what = match (&restored.part, self.opened_bytes) {
-                (Some(part), None) => format!("bytes {} to {} of {all}", part.start, part.end),
-                (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
-                (None, opened) => counted(opened.unwrap_or(all), "byte"),
-            };
-            out.push_str(&format!("{output}: {what} restored, {:.2} s\n", self.seconds));
+            self.describe_whole(restored, &mut out)
         } else {
-            out.push_str(&format!("fec: decode {output}: the payload cannot be restored whole\n"));
-            if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
-                out.push_str(&format!(
-                    "  {given} of {} shards found; {} are needed: find {} more\n",
-                    code.n(),
-                    code.k(),
-                    code.k() - given
-                ));
-            }
-            outcome.lost.describe("lost", LINES, &mut out);
-            outcome.by_path.describe("proved by its own path only", LINES, &mut out);
-            match self.payload_bytes {
-                Some(_) => {}
-                None => out.push_str("  cut: how much follows is not known\n"),
-            }
-            if self.sealed {
-                out.push_str("  bytes are counted in the sealed payload\n");
-            }
-            leftovers.describe_all(&mut out);
-            if let Some(line) = &outcome.unreadable {
-                out.push_str(&format!("  cannot be read: {line}\n"));
-            }
-            out.push_str(if self.written {
-                "  written with zeros for what is lost\n"
-            } else {
-                "  nothing was written; --partial writes what is proved, and zeros for the rest\n"
-            });
+            self.describe_lost(restored, &mut out)
         }
         if self.mended_sets > 0 {
             let which = match self.sets {
@@ -178,6 +142,53 @@ impl Report {
             };
             out.push_str(&format!("mended: some original shards were lost{which}, and were rebuilt\n"));
         }
+        self.describe_records(&mut out);
+        self.describe_root(&mut out);
+        out
+    }
+
+    fn describe_whole(&self, Restored { outcome, part, .. }: &Restored, out: &mut String) {
+        let all = self.payload_bytes.unwrap_or(outcome.restored);
+        let what = match (part, self.opened_bytes) {
+            (Some(part), None) => format!("bytes {} to {} of {all}", part.start, part.end),
+            (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
+            (None, opened) => counted(opened.unwrap_or(all), "byte"),
+        };
+        out.push_str(&format!("{}: {what} restored, {:.2} s\n", output_name(&self.output), self.seconds));
+    }
+
+    fn describe_lost(&self, Restored { outcome, leftovers, .. }: &Restored, out: &mut String) {
+        /// Most lines of one kind. Further lines are only counted.
+        const LINES: usize = 5;
+        let output = output_name(&self.output);
+        out.push_str(&format!("fec: decode {output}: the payload cannot be restored whole\n"));
+        if let Some((given, code)) = self.shards.filter(|(given, code)| *given < code.k()) {
+            let (n, k) = (code.n(), code.k());
+            out.push_str(&format!(
+                "  {given} of {n} shards found; {k} are needed: find {} more\n",
+                k - given
+            ));
+        }
+        outcome.lost.describe("lost", LINES, out);
+        outcome.by_path.describe("proved by its own path only", LINES, out);
+        if self.payload_bytes.is_none() {
+            out.push_str("  cut: how much follows is not known\n");
+        }
+        if self.sealed {
+            out.push_str("  bytes are counted in the sealed payload\n");
+        }
+        leftovers.describe_all(out);
+        if let Some(line) = &outcome.unreadable {
+            out.push_str(&format!("  cannot be read: {line}\n"));
+        }
+        out.push_str(match self.written {
+            true => "  written with zeros for what is lost\n",
+            false => "  nothing was written; --partial writes what is proved, and zeros for the rest\n",
+        });
+    }
+
+    /// Adds what is known of the meta and of the seal.
+    fn describe_records(&self, out: &mut String) {
         if self.meta_lost {
             out.push_str("the recorded name, and what else was recorded, is lost\n");
         }
@@ -193,6 +204,10 @@ impl Report {
                 out.push_str(&format!("recorded {name} of the payload {digest}\n"));
             }
         }
+    }
+
+    /// Adds the root, other roots that are here, and how far the root is proved.
+    fn describe_root(&self, out: &mut String) {
         if let Some(root) = &self.root {
             out.push_str(&format!("root {root}\n"));
         }
@@ -207,6 +222,5 @@ impl Report {
             }
             (false, ..) => {}
         }
-        out
     }
 }

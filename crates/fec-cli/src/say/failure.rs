@@ -200,6 +200,28 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::OtherState => {
             "give each sidecar a list of its own with --state; if this one is of no use any more, remove it"
         }
+        SidecarError::Rotten(_) => {
+            "look at them: if they are as they should be, give them another time with touch; if not, mend them first \
+             with fec repair"
+        }
+        SidecarError::OtherMetadata(_) => {
+            "somebody changed times or permissions in the sidecar; its --root alone, in place of --signer, still proves \
+             contents"
+        }
+        SidecarError::NotACodeword(_) => {
+            "it cannot mend what it should; while the files are intact, protect them anew with fec protect -f, or restore \
+             them from elsewhere"
+        }
+        SidecarError::Older => "fec repair without --root mends it",
+        SidecarError::Displaced => "mend the sidecar first: fec repair",
+        SidecarError::Busy => "try again when it has ended",
+        cause => return update_help(cause).or_else(|| begun_help(cause)),
+    })
+}
+
+/// Advice for an update that may be a mistake.
+fn update_help(cause: &SidecarError) -> Option<&'static str> {
+    Some(match cause {
         SidecarError::NewerLost { .. } => {
             "a copy of the sidecar may have more of them; to go on without, and keep what was edited since:\n  \
              fec protect --update -f PATH\nto go on without, and undo it:\n  fec repair --revert SIDECAR"
@@ -216,18 +238,13 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "put it back where it was and run fec repair;\nif it really is another file, go on with -f"
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
-        SidecarError::Rotten(_) => {
-            "look at them: if they are as they should be, give them another time with touch; if not, mend them first \
-             with fec repair"
-        }
-        SidecarError::OtherMetadata(_) => {
-            "somebody changed times or permissions in the sidecar; its --root alone, in place of --signer, still proves \
-             contents"
-        }
-        SidecarError::NotACodeword(_) => {
-            "it cannot mend what it should; while the files are intact, protect them anew with fec protect -f, or restore \
-             them from elsewhere"
-        }
+        _ => return None,
+    })
+}
+
+/// Advice for a repair that has begun and not ended.
+fn begun_help(cause: &SidecarError) -> Option<&'static str> {
+    Some(match cause {
         SidecarError::RepairBegun { .. } => {
             "run fec repair again first, with --root if that root is not the newest: it goes on where it ended; if the \
              sidecar does not have that root any more, or cannot mend all, look at the files, and remove the list"
@@ -239,9 +256,6 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::MayBeBegun { .. } => {
             "repair as a user who may look at it, or open the folder that it lies in, and run fec repair again"
         }
-        SidecarError::Older => "fec repair without --root mends it",
-        SidecarError::Displaced => "mend the sidecar first: fec repair",
-        SidecarError::Busy => "try again when it has ended",
         _ => return None,
     })
 }

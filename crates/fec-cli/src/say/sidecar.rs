@@ -9,7 +9,7 @@ use fec_base::names::{counted, hex, show, show_bytes};
 use fec_base::ranges::RangeList;
 use fec_keys::sign::Signed;
 use fec_sidecar::Sidecar;
-use fec_sidecar::examine::{Examined, Scope, State};
+use fec_sidecar::examine::{EntryReport, Examined, Scope, State};
 use fec_sidecar::scrub::Scrubbed;
 use serde::Serialize;
 use std::time::Instant;
@@ -71,6 +71,19 @@ struct Scrub {
     sidecar_was_damaged: bool,
 }
 
+impl Scrub {
+    fn new(scrubbed: &Scrubbed) -> Scrub {
+        Scrub {
+            looked_at_bytes: scrubbed.looked_len,
+            looked_at_files: scrubbed.looked_files,
+            due_files: scrubbed.due_files,
+            oldest_seconds: scrubbed.oldest.map(|oldest| oldest.as_secs()),
+            damaged_before: scrubbed.damaged_before,
+            sidecar_was_damaged: scrubbed.sidecar_was_damaged,
+        }
+    }
+}
+
 /// The set that has the fewest recovery shards to spare.
 #[derive(Debug, Serialize)]
 struct WorstSet {
@@ -94,6 +107,19 @@ struct Entry {
     moved_to: Option<String>,
 }
 
+impl Entry {
+    fn new(sidecar: &Sidecar, report: &EntryReport) -> Entry {
+        Entry {
+            path: show_bytes(&sidecar.catalog().entries[report.entry].path),
+            state: word(report.state),
+            damaged_bytes: report.damage.bytes(),
+            damage: report.damage.list().iter().map(|range| (range.start, range.end)).collect(),
+            cause: report.cause.map(|cause| cause.to_string()),
+            moved_to: report.moved_to.as_ref().map(|path| show_bytes(path)),
+        }
+    }
+}
+
 /// The word for a state.
 pub(crate) fn word(state: State) -> &'static str {
     match state {
@@ -115,14 +141,8 @@ impl Report {
         scrubbed: Option<&Scrubbed>,
         started: Instant,
     ) -> Report {
-        let entry = |report: &fec_sidecar::examine::EntryReport| Entry {
-            path: show_bytes(&sidecar.catalog().entries[report.entry].path),
-            state: word(report.state),
-            damaged_bytes: report.damage.bytes(),
-            damage: report.damage.list().iter().map(|range| (range.start, range.end)).collect(),
-            cause: report.cause.map(|cause| cause.to_string()),
-            moved_to: report.moved_to.as_ref().map(|path| show_bytes(path)),
-        };
+        let container = examined.container_damaged;
+        let container = container.then(|| "the container that it is sealed in is damaged".to_owned());
         Report {
             schema_version: SCHEMA_VERSION,
             command: "verify",
@@ -140,7 +160,7 @@ impl Report {
             intact: examined.is_intact(),
             mendable: examined.is_mendable(),
             entries: sidecar.catalog().entries.len() as u64,
-            files: examined.entries.iter().map(entry).collect(),
+            files: examined.entries.iter().map(|report| Entry::new(sidecar, report)).collect(),
             unproved: examined.unproved,
             advice,
             unprotected: examined.unprotected.count,
@@ -148,30 +168,14 @@ impl Report {
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
             recovery_displaced: examined.recovery_displaced,
-            sidecar_damage: examined
-                .sidecar_damage
-                .iter()
-                .cloned()
-                .chain(
-                    examined
-                        .container_damaged
-                        .then(|| "the container that it is sealed in is damaged".to_owned()),
-                )
-                .collect(),
+            sidecar_damage: examined.sidecar_damage.iter().cloned().chain(container).collect(),
             worst_set: WorstSet {
                 used: examined.margin.used,
                 of: examined.margin.of,
                 one_piece_bytes: examined.margin.one_piece,
             },
             lost_bytes: examined.margin.lost_bytes,
-            scrub: scrubbed.map(|scrubbed| Scrub {
-                looked_at_bytes: scrubbed.looked_len,
-                looked_at_files: scrubbed.looked_files,
-                due_files: scrubbed.due_files,
-                oldest_seconds: scrubbed.oldest.map(|oldest| oldest.as_secs()),
-                damaged_before: scrubbed.damaged_before,
-                sidecar_was_damaged: scrubbed.sidecar_was_damaged,
-            }),
+            scrub: scrubbed.map(Scrub::new),
             seconds: started.elapsed().as_secs_f64(),
         }
     }

@@ -4,7 +4,6 @@ use crate::line::Encode;
 use crate::run::target::{Target, input_name, output_name};
 use crate::settings::{SCHEMA_VERSION, Settings};
 use fec_base::names::{counted, hex, show};
-use fec_stores::mend::{StoredRepair, StoredRepaired};
 use fec_stores::places::Places;
 use fec_stores::send::{Missing, Sent};
 use fec_stores::stored::{Stored, StoredRestored};
@@ -15,10 +14,11 @@ use std::fmt::Write;
 use std::time::Instant;
 
 /// Advice if a place denies access.
-const DENIED: &str = "what is not allowed may be intact: look as a user, or with credentials, that may\n";
+pub(crate) const DENIED: &str =
+    "what is not allowed may be intact: look as a user, or with credentials, that may\n";
 
 /// The way that objects were looked at.
-fn how_looked(deep: bool) -> &'static str {
+pub(crate) fn how_looked(deep: bool) -> &'static str {
     match deep {
         true => "every byte checked",
         false => "sizes and first bytes checked; --deep checks every byte",
@@ -26,11 +26,11 @@ fn how_looked(deep: bool) -> &'static str {
 }
 
 /// Most lines of a list. Further lines are only counted.
-const LINES: usize = 20;
+pub(crate) const LINES: usize = 20;
 
 /// An object that is not where it belongs.
 #[derive(Debug, Serialize)]
-struct Lacking {
+pub(crate) struct Lacking {
     /// `None` for the manifest.
     segment: Option<u32>,
     shard: Option<u32>,
@@ -39,7 +39,7 @@ struct Lacking {
 }
 
 impl Lacking {
-    fn new(missing: &Missing, places: &Places) -> Lacking {
+    pub(crate) fn new(missing: &Missing, places: &Places) -> Lacking {
         Lacking {
             segment: missing.shard.map(|(segment, _)| segment),
             shard: missing.shard.map(|(_, shard)| shard),
@@ -48,7 +48,7 @@ impl Lacking {
         }
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match (self.segment, self.shard) {
             (Some(segment), Some(shard)) => {
                 format!("  shard {shard} of segment {segment} -> {}: {}\n", self.place, self.why)
@@ -59,14 +59,14 @@ impl Lacking {
 }
 
 /// The losses that a payload survives, as a sentence.
-fn survives(what: &str, survival: &str) -> String {
+pub(crate) fn survives(what: &str, survival: &str) -> String {
     match survival {
         "nothing" => "nothing more may be lost".to_owned(),
         survival => format!("{what} survives the loss of {survival}"),
     }
 }
 
-fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
+pub(crate) fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut String) {
     let count = lines.len();
     out.extend(lines.take(LINES));
     if count > LINES {
@@ -373,134 +373,6 @@ impl VerifyReport {
         }
         let how = how_looked(self.deep);
         let _ = write!(out, "{how}; {} bytes fetched, {:.2} s", self.fetched_bytes, self.seconds);
-        out
-    }
-}
-
-/// A shard that was made anew.
-#[derive(Debug, Serialize)]
-struct Made {
-    segment: u32,
-    shard: u32,
-    place: String,
-}
-
-/// The outcome of `repair --from`.
-#[derive(Debug, Serialize)]
-pub(crate) struct RepairReport {
-    schema_version: u32,
-    command: &'static str,
-    root: String,
-    /// True if the work was done; otherwise it was only reported.
-    written: bool,
-    /// True if every byte was read; otherwise only sizes and first bytes were.
-    deep: bool,
-    made: Vec<Made>,
-    /// Damaged copies of shards that are intact elsewhere.
-    removed: Vec<Made>,
-    manifests: Vec<String>,
-    /// Segments that lack something but have enough shards, with their margins.
-    postponed: Vec<(u32, i64)>,
-    missing: Vec<Lacking>,
-    trouble: Vec<String>,
-    #[serde(skip)]
-    is_denied: bool,
-    moved_bytes: u64,
-    seconds: f64,
-}
-
-impl RepairReport {
-    pub(crate) fn new(
-        stored: &Stored<'_>,
-        repaired: &StoredRepaired,
-        places: &Places,
-        how: &StoredRepair,
-        started: Instant,
-    ) -> RepairReport {
-        let name = |place: usize| places.get(place).target.name();
-        let made = |(segment, shard, place): &(u32, u32, usize)| Made {
-            segment: *segment,
-            shard: *shard,
-            place: name(*place),
-        };
-        RepairReport {
-            schema_version: SCHEMA_VERSION,
-            command: "repair",
-            root: hex(&stored.root()),
-            written: !how.dry_run,
-            deep: how.deep,
-            made: repaired.made.iter().map(made).collect(),
-            removed: repaired.removed.iter().map(made).collect(),
-            manifests: repaired.manifests.iter().map(|place| name(*place)).collect(),
-            postponed: repaired.postponed.clone(),
-            missing: repaired.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
-            trouble: repaired.trouble.clone(),
-            is_denied: repaired.is_denied,
-            moved_bytes: repaired.moved_bytes,
-            seconds: started.elapsed().as_secs_f64(),
-        }
-    }
-
-    /// The reasons why something is left to do, in few lines: failed writes by place, and the rest.
-    pub(crate) fn lines(&self, missing: Vec<String>) -> Vec<String> {
-        let mut lines: Vec<String> =
-            missing.into_iter().map(|line| format!("did not arrive at {line}")).collect();
-        let would = self.made.len() + self.removed.len() + self.manifests.len();
-        if !self.written && would > 0 {
-            lines.push(format!("{} would be made anew or removed", counted(would, "object")));
-        }
-        if !self.postponed.is_empty() {
-            let segments = counted(self.postponed.len(), "segment");
-            lines.push(format!("{segments} with shards missing, and enough for now: --now makes them anew"));
-        }
-        lines.extend(self.trouble.iter().cloned());
-        lines
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        let mut out = String::new();
-        let does = if self.written { "made anew" } else { "would be made anew" };
-        if !self.made.is_empty() {
-            let _ = writeln!(out, "{} {does}:", counted(self.made.len(), "shard"));
-            let line = |made: &Made| {
-                format!("  shard {} of segment {} -> {}\n", made.shard, made.segment, made.place)
-            };
-            list(self.made.iter().map(line), &mut out);
-        }
-        if !self.removed.is_empty() {
-            let does = if self.written { "removed" } else { "would be removed" };
-            let _ = writeln!(
-                out,
-                "{} damaged copies {does} of shards that are intact elsewhere",
-                self.removed.len()
-            );
-        }
-        if !self.manifests.is_empty() {
-            let does = if self.written { "sent" } else { "would be sent" };
-            let _ = writeln!(out, "the manifest {does} to {}", self.manifests.join(", "));
-        }
-        if !self.postponed.is_empty() {
-            let margin = self.postponed.iter().map(|(_, margin)| *margin).min().unwrap_or(0);
-            let _ = writeln!(
-                out,
-                "{} segments lack shards, and have enough for now ({margin} or more may still be lost): --now makes them anew",
-                self.postponed.len()
-            );
-        }
-        if !self.missing.is_empty() {
-            let _ = writeln!(out, "{} could not be sent:", counted(self.missing.len(), "object"));
-            list(self.missing.iter().map(Lacking::describe), &mut out);
-        }
-        if !self.trouble.is_empty() {
-            out.push_str("trouble on the way:\n");
-            list(self.trouble.iter().map(|line| format!("  {line}\n")), &mut out);
-            out.push_str(if self.is_denied { DENIED } else { "" });
-        }
-        if out.is_empty() {
-            out.push_str("nothing is missing\n");
-        }
-        let how = how_looked(self.deep);
-        let _ = write!(out, "{how}; {} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
         out
     }
 }

@@ -1,133 +1,16 @@
-//! Reports on streams: while one is received as text or JSON lines, and at its end from one struct.
+//! Reports on streams that are received: meanwhile as text or JSON lines, and at the end from one struct.
 
-use crate::line::Encode;
 use crate::run::target::{Target, input_name, output_name};
 use crate::settings::{SCHEMA_VERSION, Settings};
-use fec_base::names::{counted, show};
-use fec_keys::cipher::Cipher;
+use fec_base::names::counted;
 use fec_live::LostPackets;
 use fec_live::Received;
 use fec_live::quality::{Advice, Quality};
-use fec_live::send::Sent;
 use serde::Serialize;
 use std::time::Duration;
 
 /// Most gaps that the text lists.
 const LINES: usize = 10;
-
-/// The outcome of `encode --stream`.
-#[derive(Debug, Serialize)]
-pub(crate) struct SentReport {
-    schema_version: u32,
-    command: &'static str,
-    form: &'static str,
-    input: String,
-    output: String,
-    stream_id: String,
-    profile: &'static str,
-    /// Repair packets / source packets.
-    rate: String,
-    window: u32,
-    block: u16,
-    /// Most payload bytes of a packet.
-    packet: u16,
-    payload_bytes: u64,
-    source_packets: u64,
-    repair_packets: u64,
-    marks: u64,
-    /// Bytes of all packets, without frames and network headers.
-    sent_bytes: u64,
-    /// The cipher that seals packets, if any.
-    cipher: Option<&'static str>,
-    /// Packets that --impair lost on purpose.
-    impaired_lost: u64,
-    /// Packets that the system did not take while the network was away.
-    unsent: u64,
-    /// How often the network answered that nobody receives there, or that there is no route.
-    refused: u64,
-    unreachable: u64,
-    backend: &'static str,
-    seconds: f64,
-}
-
-impl SentReport {
-    pub(crate) fn new(
-        args: &Encode,
-        output: String,
-        sent: &Sent,
-        settings: &Settings,
-        time: Duration,
-    ) -> SentReport {
-        let (parameters, rate) = (&sent.parameters, args.live.rate);
-        SentReport {
-            schema_version: SCHEMA_VERSION,
-            command: "encode",
-            form: "stream",
-            input: show(args.input()),
-            output,
-            stream_id: format!("{:016x}", parameters.stream_id),
-            profile: parameters.profile.name(),
-            rate: format!("{}/{}", rate.repair(), rate.source()),
-            window: parameters.window,
-            block: parameters.block,
-            packet: parameters.payload,
-            payload_bytes: sent.payload_bytes,
-            source_packets: sent.source_packets,
-            repair_packets: sent.repair_packets,
-            marks: sent.marks,
-            sent_bytes: sent.sent_bytes,
-            cipher: sent.cipher.map(Cipher::name),
-            impaired_lost: sent.impaired_lost,
-            unsent: sent.unsent,
-            refused: sent.replies.refused,
-            unreachable: sent.replies.unreachable,
-            backend: settings.library.backend.name(),
-            seconds: time.as_secs_f64(),
-        }
-    }
-
-    pub(crate) fn is_on_stdout(&self) -> bool {
-        self.output == "-"
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        let output = output_name(&self.output);
-        let mut out = format!(
-            "{}: {} bytes in {} packets, and {} repair packets -> {output} ({} bytes)\n",
-            input_name(&self.input),
-            self.payload_bytes,
-            self.source_packets,
-            self.repair_packets,
-            self.sent_bytes
-        );
-        out.push_str(&format!(
-            "stream {}: {}, {} repair packets for source packets over a window of {}{}; {:.2} s, {} kernel\n",
-            self.stream_id,
-            self.profile,
-            self.rate,
-            self.window,
-            self.cipher.map_or_else(String::new, |cipher| format!(", {cipher}")),
-            self.seconds,
-            self.backend
-        ));
-        if self.impaired_lost > 0 {
-            out.push_str(&format!("--impair lost {} on purpose\n", counted(self.impaired_lost, "packet")));
-        }
-        if self.unsent > 0 {
-            out.push_str(&format!(
-                "not sent, since the network was away: {}\n",
-                counted(self.unsent, "packet")
-            ));
-        }
-        if self.refused > 0 {
-            out.push_str("nobody received, or not all the time: the network said so\n");
-        }
-        if self.unreachable > 0 {
-            out.push_str("there was no way there, or not all the time: the network said so\n");
-        }
-        out
-    }
-}
 
 /// The address of a listening receiver, as a line of JSON.
 pub(crate) fn listening(address: &str) -> String {

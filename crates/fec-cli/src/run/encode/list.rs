@@ -47,7 +47,6 @@ pub(crate) fn run(
     args: &line::Encode,
     settings: &Settings,
 ) -> Result<Exit> {
-    let started = Instant::now();
     let options = options(args, key.clone())?;
     let output = args.outputs.first();
     if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
@@ -56,7 +55,8 @@ pub(crate) fn run(
         ));
     }
     let mut outputs = Outputs::new(files);
-    let (mut worst, mut kept, mut failed) = (Exit::Done, 0, 0);
+    let mut tally =
+        Tally { files, args, settings, started: Instant::now(), worst: Exit::Done, kept: 0, failed: 0 };
     // Each passphrase is hardened separately, which takes 256 MiB of memory.
     let at_once =
         if args.seal.passphrase { 1 } else { settings.threads_asked.unwrap_or(AT_ONCE).min(AT_ONCE) };
@@ -73,36 +73,58 @@ pub(crate) fn run(
         let begun: Vec<Result<Begun<'_>>> = begun.collect();
         for ((input, file), done) in inputs.iter().zip(batch).zip(at_the_same_time(begun, &options)) {
             match done {
-                Ok((report, target)) => {
-                    kept += usize::from(report.kept);
-                    settings.report(&report, &report.brief(), false)?;
-                    if !settings.json {
-                        let mut line = Vec::new();
-                        put_line(&mut line, &report.digest, target.path().unwrap_or(input));
-                        print_lines(&line)?;
-                    }
-                }
-                Err(mut failure) => {
-                    if output.is_none() && args.files_from.is_none() && files.last() == Some(file) {
-                        failure = output_meant(failure, files, settings);
-                    }
-                    failed += 1;
-                    worst = worst.max(failure.exit);
-                    say(&failure.to_string());
-                    if settings.json {
-                        tell(input, &failure)?;
-                    }
-                }
+                Ok((report, target)) => tally.done(input, &report, &target)?,
+                Err(failure) => tally.failed(input, file, failure)?,
             }
         }
     }
-    if !settings.quiet && !settings.json {
-        let made = files.len() - kept - failed;
-        let seconds = started.elapsed().as_secs_f64();
-        let files = counted(files.len(), "file");
+    tally.say();
+    Ok(tally.worst)
+}
+
+/// The files so far, which are told one by one and summed up at the end.
+struct Tally<'a> {
+    files: &'a [PathBuf],
+    args: &'a line::Encode,
+    settings: &'a Settings,
+    started: Instant,
+    worst: Exit,
+    kept: usize,
+    failed: usize,
+}
+
+impl Tally<'_> {
+    fn done(&mut self, input: &Path, report: &Report, target: &Target) -> Result<()> {
+        self.kept += usize::from(report.kept);
+        self.settings.report(report, &report.brief(), false)?;
+        if self.settings.json {
+            return Ok(());
+        }
+        let mut line = Vec::new();
+        put_line(&mut line, &report.digest, target.path().unwrap_or(input));
+        print_lines(&line)
+    }
+
+    fn failed(&mut self, input: &Path, file: &PathBuf, mut failure: Failure) -> Result<()> {
+        if self.args.outputs.is_empty() && self.args.files_from.is_none() && self.files.last() == Some(file) {
+            failure = output_meant(failure, self.files, self.settings);
+        }
+        self.failed += 1;
+        self.worst = self.worst.max(failure.exit);
+        say(&failure.to_string());
+        if self.settings.json { tell(input, &failure) } else { Ok(()) }
+    }
+
+    fn say(&self) {
+        if self.settings.quiet || self.settings.json {
+            return;
+        }
+        let Tally { kept, failed, .. } = self;
+        let made = self.files.len() - kept - failed;
+        let seconds = self.started.elapsed().as_secs_f64();
+        let files = counted(self.files.len(), "file");
         say(&format!("{files}: {made} encoded, {kept} kept, {failed} failed; {seconds:.2} s"));
     }
-    Ok(worst)
 }
 
 /// Splits the files into batches, in order. Small files share a batch: most of their time is waiting for the disk.

@@ -37,17 +37,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     if let Some(list) = &args.files_from {
         paths.extend(listed(list, false)?);
     }
-    if let [path] = &paths[..]
-        && path.extension().is_some_and(|ending| ending == ENDING)
-        && path.is_file()
-        && Sidecar::starts(path)?
-    {
-        return Err(misuse("protect", path, "it is a sidecar").help(match update_command(path, settings) {
-            Some(command) => format!("to bring it up to date, name what it protects:\n  {command}"),
-            None => "name the files or folders that it protects; it is PATH.fecp, or the one named with -o"
-                .to_owned(),
-        }));
-    }
+    check_no_sidecar(&paths, settings)?;
     let output = output(args, &paths)?;
     let sealing = args.seal.sealing()?.map(Arc::new);
     let keys = match &sealing {
@@ -91,6 +81,21 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
         print_line(&report.root)?;
     }
     Ok(Exit::Done)
+}
+
+/// Refuses to protect a sidecar.
+fn check_no_sidecar(paths: &[PathBuf], settings: &Settings) -> Result<()> {
+    let [path] = paths else { return Ok(()) };
+    let is_named = path.extension().is_some_and(|ending| ending == ENDING) && path.is_file();
+    if !is_named || !Sidecar::starts(path)? {
+        return Ok(());
+    }
+    Err(misuse("protect", path, "it is a sidecar").help(match update_command(path, settings) {
+        Some(command) => format!("to bring it up to date, name what it protects:\n  {command}"),
+        None => {
+            "name the files or folders that it protects; it is PATH.fecp, or the one named with -o".to_owned()
+        }
+    }))
 }
 
 /// The command that updates a sidecar, if its content can be read and has few enough paths to name.

@@ -244,6 +244,19 @@ impl Report {
         list(&self.failed, &|_| "not mended", "");
         list(&self.left, &|_| "left", "");
         self.list_left_out(&mut out);
+        self.describe_mended(would, &mut out);
+        self.describe_left(&mut out);
+        if let Some((undo, base)) = &self.undo_with {
+            out.push_str(&format!(
+                "what was written over is in {undo}; to put it back:\n  tar -xpf {undo} -C {base}\n"
+            ));
+        }
+        out.push_str(&format!("root {}\n", self.root));
+        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
+        out
+    }
+
+    fn describe_mended(&self, would: &str, out: &mut String) {
         let entries = match self.mended.len() as u64 {
             0 => None,
             mended => Some(count(mended, "entry", "entries")),
@@ -261,6 +274,9 @@ impl Report {
         {
             out.push_str("all is intact: nothing to repair\n");
         }
+    }
+
+    fn describe_left(&self, out: &mut String) {
         if let Some(why) = &self.sidecar_left {
             out.push_str(&format!("the sidecar was left as it is: {why}\n"));
             out.extend(self.sidecar_help.as_ref().map(|help| format!("{help}\n")));
@@ -281,13 +297,5 @@ impl Report {
                 ));
             }
         }
-        if let Some((undo, base)) = &self.undo_with {
-            out.push_str(&format!(
-                "what was written over is in {undo}; to put it back:\n  tar -xpf {undo} -C {base}\n"
-            ));
-        }
-        out.push_str(&format!("root {}\n", self.root));
-        self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
-        out
     }
 }
