@@ -35,9 +35,10 @@ use fec_base::io::base::Base;
 /// nothing outside.
 ///
 /// # Errors
-/// [`SidecarError::BeyondRepair`], after which nothing was changed; [`SidecarError::NotACodeword`] and
-/// [`SidecarError::Contradiction`], after which everything else that can be mended was;
-/// [`SidecarError::OutputNotEmpty`]; those of the system.
+/// [`BeyondRepair`](crate::SidecarError::BeyondRepair), after which nothing was changed;
+/// [`NotACodeword`](crate::SidecarError::NotACodeword) and [`Contradiction`](crate::SidecarError::Contradiction), after
+/// which everything else that can be mended was; [`OutputNotEmpty`](crate::SidecarError::OutputNotEmpty); those of the
+/// system.
 pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<'_>) -> Result<Mended> {
     let _lock = if how.dry_run { None } else { Some(sidecar.lock(Action::Repair)?) };
     let task = Task { sidecar, base, how, context };

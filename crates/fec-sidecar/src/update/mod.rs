@@ -41,8 +41,9 @@ pub use updated::{Anew, Updated};
 /// Memory: as that of [`protect`](crate::protect::protect), for the old and the new files.
 ///
 /// # Errors
-/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; [`ErrorKind::Changed`] when a
-/// file changes meanwhile; those of the system. An error leaves the sidecar as it was.
+/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`];
+/// [`ErrorKind::Changed`](fec_base::ErrorKind::Changed) when a file changes meanwhile; those of the system. An error
+/// leaves the sidecar as it was.
 pub fn update(
     job: &Protect<'_>,
     asked: (Option<Digest>, Option<&Trust>),
