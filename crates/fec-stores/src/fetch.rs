@@ -6,6 +6,10 @@
 //! shard that came from another place may be a lie. The bytes of a segment are therefore bounded: each object comes
 //! once, a damaged object at most twice.
 
+mod running;
+
+pub(super) use running::{Key, Object, Running, Told};
+
 use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
 use super::find::{Candidate, Located, locate, locate_by_key, patience};
@@ -35,27 +39,6 @@ const DAMAGED: u32 = 2;
 const HEDGE_EACH: u64 = 4;
 /// and at least this many.
 const HEDGES: u64 = 2;
-
-/// Identifies an object: shard and place.
-pub(super) type Key = (u32, usize);
-
-/// An object, and the history of its transfers.
-#[derive(Debug, Default)]
-pub(super) struct Object {
-    size: u64,
-    /// How often a transfer of it failed.
-    failures: u32,
-    /// How many of these ended in silence.
-    silences: u32,
-    /// How often it came damaged.
-    damaged: u32,
-    /// Bytes that came before its transfer was left.
-    pub(super) bytes: u64,
-    /// Another transfer was begun in its place.
-    pub(super) is_late: bool,
-    /// The object is given up.
-    is_out: bool,
-}
 
 /// The shard files of a segment: those known, and those that came.
 pub(super) struct Fetch<'a> {
@@ -88,25 +71,6 @@ pub(super) struct Fetch<'a> {
     sink_failed: Option<StoreError>,
     /// Bytes that may still be fetched twice because transfers are late.
     pub(super) spare: u64,
-}
-
-/// Messages of the threads.
-pub(super) enum Told {
-    Located(Located),
-    Came(Key, Came),
-}
-
-/// Transfers and questions under way.
-#[derive(Default)]
-pub(super) struct Running {
-    pub(super) active: BTreeMap<Key, Active>,
-    /// Transfers that were told to stop and have not stopped yet.
-    leaving: BTreeMap<Key, Active>,
-    /// Late transfers that go on beside their replacements.
-    pub(super) extra: usize,
-    /// Places that are being asked.
-    asking: usize,
-    first_answer: Option<Duration>,
 }
 
 impl<'a> Fetch<'a> {
@@ -456,21 +420,6 @@ impl<'a> Fetch<'a> {
             object.damaged == 0 && !object.is_out && self.is_open(**key, running)
         };
         self.objects.iter().filter(is_open).map(|(key, object)| (*key, object))
-    }
-}
-
-impl Running {
-    fn is_idle(&self) -> bool {
-        self.active.is_empty() && self.leaving.is_empty() && self.asking == 0
-    }
-
-    /// Stops a transfer; its bytes stay.
-    pub(super) fn leave(&mut self, key: Key) {
-        if let Some(active) = self.active.remove(&key) {
-            self.extra -= usize::from(active.is_late);
-            active.cancel.cancel();
-            self.leaving.insert(key, active);
-        }
     }
 }
 

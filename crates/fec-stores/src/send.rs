@@ -4,6 +4,12 @@
 //! Shard files begin with proofs that need the root, so no byte of a segment can go out before the segment is coded.
 //! The folder on the disk also lets a transfer be tried again.
 
+mod coding;
+mod options;
+
+pub use options::{SEGMENT, SendOptions, needed};
+
+use self::coding::{Coded, check_segments, code};
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
 use super::keys;
@@ -11,55 +17,23 @@ use super::object::Put;
 use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::{is_there, put};
-use super::room::Room;
 use super::target::Target;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
-use fec_base::io::ReadAt;
-use fec_base::io::folder::Folder;
-use fec_base::io::output::{OWNER_ALONE, Policy, check_room};
 use fec_base::threads::{Threads, no_thread};
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::SealedKind;
-use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
-use fecfile::payload::{Options, Payload, Source};
-use fecfile::within::{Coded as CodedSource, Label, SpareRooms, write_in};
+use fec_core::format::shard_file::{Encoding, ShardHeader};
+use fecfile::payload::Source;
+use fecfile::within::Coded as CodedSource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-
-/// Payload bytes of a segment by default.
-pub const SEGMENT: u64 = 1 << 30;
-/// Bytes read from a pipe at a time.
-const PIECE: usize = 1 << 20;
-/// Most bytes for the buffers of sets: concurrent uploads need memory too.
-const CODING_MEMORY: u64 = 40 << 20;
-
-/// Options of sending a payload.
-#[derive(Clone, Debug)]
-pub struct SendOptions {
-    /// Options of encoding a segment.
-    pub encode: Options,
-    /// Payload bytes of each segment but the last.
-    pub segment_len: u64,
-    /// Folder for the waiting shards of two segments; `None`: the system's folder for temporary files.
-    pub spool: Option<PathBuf>,
-    /// Number of concurrent uploads.
-    pub uploads: usize,
-    /// True if a domain may hold more shards than may be lost.
-    pub crowded: bool,
-    /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
-    /// for those who may read the payload ([`Policy::made_of`]).
-    pub permissions: u32,
-}
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Most characters of a domain's name in progress output.
 const NAME: usize = 12;
@@ -104,12 +78,6 @@ impl Sent {
     }
 }
 
-/// Shards of each segment that must arrive before the root is given out: enough to restore, and half of those that may
-/// be lost.
-pub fn needed(options: &Options) -> u32 {
-    (options.code.k() + options.code.m().div_ceil(2)) as u32
-}
-
 /// Encodes a payload into shards at `places`, which record `name`.
 ///
 /// # Errors
@@ -138,30 +106,8 @@ pub fn send(
         check_segments(len.div_ceil(options.segment_len), most)?;
     }
     let meter = context.meter(Action::Send, source.size());
-    let sending = Sending {
-        places,
-        placement: &placement,
-        options,
-        cancel: places.cancel.child(),
-        created: AtomicU64::new(0),
-        kept: AtomicU64::new(0),
-        sent_bytes: AtomicU64::new(0),
-        missing: Mutex::default(),
-        landed: Mutex::new(vec![0; places.len()]),
-        meter: &meter,
-    };
-    let (coded, to_send) = sync_channel(0);
-    let (segments, weakest) = std::thread::scope(|scope| {
-        let sender = std::thread::Builder::new()
-            .spawn_scoped(scope, || sending.segments(to_send))
-            .map_err(no_thread)?;
-        let coding = code(source, (name, most), options, &coded, context);
-        drop(coded);
-        let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // A failure to send stops coding, so its error comes first.
-        let sent = sent?;
-        coding.map(|()| sent)
-    })?;
+    let sending = Sending::new(places, &placement, options, &meter);
+    let (segments, weakest) = sending.code_and_send(source, (name, most), context)?;
     let manifest = Manifest {
         hash: options.encode.hash,
         code: options.encode.code,
@@ -172,7 +118,7 @@ pub fn send(
     };
     let root = sending.manifest(&manifest)?;
     meter.finish();
-    let mut missing = std::mem::take(&mut *lock(&sending.missing));
+    let mut missing = into_value(sending.missing);
     missing.sort_by_key(|missing| (missing.shard, missing.place));
     Ok(Sent {
         root,
@@ -216,180 +162,6 @@ fn recorded(target: &Target) -> ManifestTarget {
     ManifestTarget { url: target.name(), domain: target.domain.clone() }
 }
 
-/// Refuses more segments than the manifest has room for.
-fn check_segments(segments: u64, most: u64) -> Result<()> {
-    let many = StoresError::ManySegments { segments, most };
-    if segments > most { Err(Error::new(Action::Encode, many)) } else { Ok(()) }
-}
-
-/// A part of a payload.
-struct Segment<'a> {
-    payload: &'a dyn Payload,
-    start: u64,
-    len: u64,
-}
-
-impl Payload for Segment<'_> {
-    fn size(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.payload.read_at(self.start + offset, out)
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        self.payload.check_unchanged()
-    }
-
-    fn place(&self) -> Place {
-        self.payload.place()
-    }
-}
-
-/// A segment of a pipe, in a temporary file.
-struct Spooled {
-    file: File,
-    len: u64,
-    place: Place,
-}
-
-impl Payload for Spooled {
-    fn size(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(offset, out).map_err(|e| Error::io(Action::Read, Place::Temporary, e))
-    }
-
-    fn place(&self) -> Place {
-        self.place.clone()
-    }
-}
-
-/// A coded segment.
-struct Coded {
-    number: u32,
-    encoding: Encoding,
-    /// The name that its files begin with.
-    files: Vec<u8>,
-    room: Room,
-}
-
-/// Codes segment after segment, at most `most`, until the source ends or the receiver is gone. Segments record `name`;
-/// those of a sealed payload record none.
-fn code(
-    mut source: Source<'_>,
-    (name, most): (Option<&[u8]>, u64),
-    options: &SendOptions,
-    coded: &SyncSender<Coded>,
-    context: &Context<'_>,
-) -> Result<()> {
-    let settings = fec_base::context::Settings {
-        max_memory: context.settings.max_memory.min(CODING_MEMORY),
-        // The files are removed after sending.
-        sync: false,
-        ..context.settings
-    };
-    let context = context.silent().with_settings(settings);
-    let spare = SpareRooms::default();
-    let mut pipe = Vec::new();
-    for number in 0.. {
-        check_segments(u64::from(number) + 1, most)?;
-        let start = u64::from(number) * options.segment_len;
-        let room = Room::new(options.spool.as_deref())?;
-        let (segment, is_last) = match &mut source {
-            Source::Payload(payload) => {
-                let len = (payload.size() - start).min(options.segment_len);
-                let is_last = start + len == payload.size();
-                let segment = Segment { payload: *payload, start, len };
-                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
-            }
-            Source::Pipe(..) => {
-                let place = source.place();
-                let path = room.payload();
-                let (len, is_last) = spool(&mut source, start, &mut pipe, &path, options.segment_len)?;
-                let file = File::open(&path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
-                // The open file stays readable.
-                let _ = fs::remove_file(&path);
-                let segment = Spooled { file, len, place };
-                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
-            }
-        };
-        // The sender tells its own error.
-        if coded.send(segment).is_err() || is_last {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Copies a segment of a pipe to a file; returns its length, and whether the pipe has ended. A byte read beyond the
-/// segment tells whether it is the last; `ahead` keeps that byte for the next segment.
-fn spool(
-    source: &mut Source<'_>,
-    start: u64,
-    ahead: &mut Vec<u8>,
-    path: &Path,
-    segment_len: u64,
-) -> Result<(u64, bool)> {
-    let fail = |e| Error::io(Action::Write, Place::Temporary, e);
-    let mut create = File::options();
-    let mut file = create.write(true).create_new(true).mode(OWNER_ALONE).open(path).map_err(fail)?;
-    let mut piece = vec![0; PIECE];
-    file.write_all(ahead).map_err(fail)?;
-    let mut len = ahead.len() as u64;
-    ahead.clear();
-    while len < segment_len {
-        let most = (segment_len - len).min(PIECE as u64) as usize;
-        let read = source.read(start + len, &mut piece[..most])?;
-        file.write_all(&piece[..read]).map_err(fail)?;
-        len += read as u64;
-        if read < most {
-            return Ok((len, true));
-        }
-    }
-    let read = source.read(start + len, &mut piece[..1])?;
-    ahead.extend_from_slice(&piece[..read]);
-    Ok((len, read == 0))
-}
-
-/// The name that a segment records: the payload's own if it is the only segment, else with a number.
-fn segment_name(name: &[u8], number: u32, is_last: bool) -> Vec<u8> {
-    if number == 0 && is_last {
-        return name.to_vec();
-    }
-    let suffix = format!(".{number:05}.segment");
-    let most = fec_core::format::meta::MAX_NAME - suffix.len();
-    [&name[..name.len().min(most)], suffix.as_bytes()].concat()
-}
-
-fn code_segment(
-    segment: &dyn Payload,
-    (name, number, is_last): (Option<&[u8]>, u32, bool),
-    room: Room,
-    spare: &SpareRooms,
-    options: &SendOptions,
-    context: &Context<'_>,
-) -> Result<Coded> {
-    let code = options.encode.code;
-    let bytes = segment.size() / code.k() as u64 * code.n() as u64;
-    check_room(room.path(), bytes).map_err(Room::failure)?;
-    let store = Folder::new(room.shards(), Policy::new().with_sync(false).with_permissions(OWNER_ALONE));
-    let label = match name {
-        Some(name) => Label::named(&segment_name(name, number, is_last))?,
-        None => Label::part_of_sealed(),
-    };
-    write_in(spare, segment, &label, &store, &options.encode, context)?;
-    let files = label.files().to_vec();
-    let mut header = [0; HEADER_LEN];
-    let fail = |e| Error::io(Action::Read, Place::Temporary, e);
-    File::open(room.shard(&files, 0)).and_then(|file| file.read_exact_at(0, &mut header)).map_err(fail)?;
-    let header = ShardHeader::parse(&header).map_err(|e| Error::new(Action::Encode, e))?;
-    Ok(Coded { number, encoding: header.encoding, files, room })
-}
-
 /// Sends coded segments.
 struct Sending<'a> {
     places: &'a Places,
@@ -405,7 +177,50 @@ struct Sending<'a> {
     meter: &'a Gauge<'a>,
 }
 
-impl Sending<'_> {
+impl<'a> Sending<'a> {
+    /// Nothing is sent yet.
+    fn new(
+        places: &'a Places,
+        placement: &'a Placement,
+        options: &'a SendOptions,
+        meter: &'a Gauge<'a>,
+    ) -> Sending<'a> {
+        Sending {
+            places,
+            placement,
+            options,
+            cancel: places.cancel.child(),
+            created: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
+            missing: Mutex::default(),
+            landed: Mutex::new(vec![0; places.len()]),
+            meter,
+        }
+    }
+
+    /// Codes a source into at most `most` segments, which record `name`, and sends each while the next is coded.
+    /// Returns them, and the smallest number of shards that arrived of any segment.
+    fn code_and_send(
+        &self,
+        source: Source<'_>,
+        (name, most): (Option<&[u8]>, u64),
+        context: &Context<'_>,
+    ) -> Result<(Vec<Encoding>, u32)> {
+        let (coded, to_send) = sync_channel(0);
+        std::thread::scope(|scope| {
+            let sender = std::thread::Builder::new()
+                .spawn_scoped(scope, || self.segments(to_send))
+                .map_err(no_thread)?;
+            let coding = code(source, (name, most), self.options, &coded, context);
+            drop(coded);
+            let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // A failure to send stops coding, so its error comes first.
+            let sent = sent?;
+            coding.map(|()| sent)
+        })
+    }
+
     /// Sends segments as they come; returns them, and the smallest number of shards that arrived of any segment.
     fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, u32)> {
         let (mut segments, mut weakest) = (Vec::new(), u32::MAX);
@@ -580,17 +395,4 @@ pub fn causes<'a>(missing: impl Iterator<Item = &'a Missing>, places: &Places) -
         format!("{}: {why} ({count} {objects})", name(*place))
     };
     causes.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn segments_have_names_of_their_own() {
-        assert_eq!(segment_name(b"a.tar", 0, true), b"a.tar");
-        assert_eq!(segment_name(b"a.tar", 0, false), b"a.tar.00000.segment");
-        assert_eq!(segment_name(b"a.tar", 7, true), b"a.tar.00007.segment");
-        assert_eq!(segment_name(&[b'x'; 255], 3, true).len(), 255);
-    }
 }

@@ -1,7 +1,7 @@
 //! Makes a service of the crate `object_store` from a target and the environment.
 
 use super::check;
-use super::profile;
+use super::profile::{self, Profile};
 use super::transport::{Connector, one_line, root_of};
 use crate::error::StoreError;
 use crate::target::{Scheme, Target};
@@ -62,18 +62,8 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
         true => profile::read(None).unwrap_or_default(),
         false => profile::read(target.profile.as_deref())?,
     };
-    for value in [
-        profile.key_id.as_deref(),
-        profile.secret.as_deref().map(String::as_str),
-        profile.token.as_deref().map(String::as_str),
-    ] {
-        value.map_or(Ok(()), |value| check::credential("a credential in the profile", value))?;
-    }
-    profile.region.as_deref().map_or(Ok(()), |region| check::region("the region in the profile", region))?;
-    profile
-        .endpoint
-        .as_deref()
-        .map_or(Ok(()), |endpoint| check::endpoint("the endpoint_url in the profile", endpoint))?;
+    check_profile(&profile)?;
+    let (mut builder, unsigned) = amazon_credentials(&profile, of_environment);
     let endpoint = target.endpoint.clone();
     let endpoint = endpoint
         .or_else(|| value_of("AWS_ENDPOINT_URL_S3"))
@@ -85,23 +75,6 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
         .or_else(|| value_of("AWS_DEFAULT_REGION"))
         .or(profile.region)
         .unwrap_or_else(|| "us-east-1".into());
-    let mut unsigned = None;
-    let mut builder = match (profile.key_id, profile.secret) {
-        // The environment is left out: a token there belongs to another key.
-        (Some(key_id), Some(secret)) if !of_environment => {
-            let builder =
-                AmazonS3Builder::new().with_access_key_id(key_id).with_secret_access_key(secret.as_str());
-            match profile.token {
-                Some(token) => builder.with_token(token.as_str()),
-                None => builder,
-            }
-        }
-        _ if of_environment || has_amazon_credentials() => AmazonS3Builder::from_env(),
-        _ => {
-            unsigned = Some(FOR_S3);
-            AmazonS3Builder::from_env().with_skip_signature(true)
-        }
-    };
     builder = builder
         .with_bucket_name(target.bucket_and_prefix().0)
         .with_region(region)
@@ -120,6 +93,41 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     }
     let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);
     Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3 })
+}
+
+/// Checks the values of a profile before they come into requests.
+fn check_profile(profile: &Profile) -> Result<(), StoreError> {
+    for value in [
+        profile.key_id.as_deref(),
+        profile.secret.as_deref().map(String::as_str),
+        profile.token.as_deref().map(String::as_str),
+    ] {
+        value.map_or(Ok(()), |value| check::credential("a credential in the profile", value))?;
+    }
+    profile.region.as_deref().map_or(Ok(()), |region| check::region("the region in the profile", region))?;
+    profile
+        .endpoint
+        .as_deref()
+        .map_or(Ok(()), |endpoint| check::endpoint("the endpoint_url in the profile", endpoint))
+}
+
+/// A builder with credentials: those of the profile, unless the environment goes first. Without any it does not sign,
+/// and the hint for that comes with it.
+fn amazon_credentials(profile: &Profile, of_environment: bool) -> (AmazonS3Builder, Option<&'static str>) {
+    match (&profile.key_id, &profile.secret) {
+        // The environment is left out: a token there belongs to another key.
+        (Some(key_id), Some(secret)) if !of_environment => {
+            let builder =
+                AmazonS3Builder::new().with_access_key_id(key_id).with_secret_access_key(secret.as_str());
+            let builder = match &profile.token {
+                Some(token) => builder.with_token(token.as_str()),
+                None => builder,
+            };
+            (builder, None)
+        }
+        _ if of_environment || has_amazon_credentials() => (AmazonS3Builder::from_env(), None),
+        _ => (AmazonS3Builder::from_env().with_skip_signature(true), Some(FOR_S3)),
+    }
 }
 
 /// Tells whether a nearby service may give credentials.
