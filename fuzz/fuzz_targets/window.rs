@@ -169,6 +169,103 @@ fn payload(seq: u64, len: usize) -> Vec<u8> {
 /// About the most packets of an input: more take longer, and show nothing more.
 const MOST_SENT: usize = 300;
 
+/// An honest network that loses, repeats and delays packets, and the receiver behind it.
+struct Network {
+    decoder: Decoder,
+    seen: Seen,
+    /// Lengths of the payloads that were sent.
+    lens: Vec<usize>,
+    /// Packets that were sent.
+    sent: usize,
+    /// The packet that was sent last.
+    last: Vec<u8>,
+    /// Number of packets that are lost next.
+    lose: u32,
+    /// Packets that are lost next, by bits.
+    pattern: u32,
+    /// Number of packets by which the next ones come later.
+    delay: usize,
+    /// Packets on their way, and the number of sent packets at which each comes.
+    delayed: VecDeque<(usize, Vec<u8>)>,
+}
+
+impl Network {
+    fn new(decoder: Decoder) -> Network {
+        Network {
+            decoder,
+            seen: Seen::default(),
+            lens: Vec::new(),
+            sent: 0,
+            last: Vec::new(),
+            lose: 0,
+            pattern: 0,
+            delay: 0,
+            delayed: VecDeque::new(),
+        }
+    }
+
+    /// Sends a packet; those whose time has come arrive.
+    fn send(&mut self, packet: Vec<u8>) {
+        self.sent += 1;
+        self.last.clone_from(&packet);
+        let is_lost = self.lose > 0 || self.pattern & 1 == 1;
+        (self.lose, self.pattern) = (self.lose.saturating_sub(1), self.pattern >> 1);
+        if !is_lost {
+            self.delayed.push_back((self.sent + self.delay, packet));
+        }
+        while let Some(at) = self.delayed.iter().position(|&(at, _)| at <= self.sent) {
+            let (_, packet) = self.delayed.remove(at).expect("it was found");
+            self.arrive(&packet);
+        }
+    }
+
+    /// Gives a packet to the receiver, which accepts it.
+    fn arrive(&mut self, packet: &[u8]) {
+        if !packet.is_empty() {
+            let received = self.decoder.receive(packet);
+            assert!(
+                !matches!(
+                    received,
+                    Received::Conflict | Received::Foreign | Received::Mismatch | Received::Rejected(_)
+                ),
+                "{received:?} of an honest packet: {:?}, {:?}",
+                packet::parse(packet),
+                self.decoder.statistics()
+            );
+        }
+        self.give_out();
+    }
+
+    /// Compares the payloads that come out with those that were sent.
+    fn give_out(&mut self) {
+        let in_order = false;
+        while let Some(event) = self.decoder.next() {
+            self.seen.look(&event, in_order);
+            if let Event::Packet { seq, payload: got, .. } = event {
+                assert_eq!(got, payload(seq, self.lens[seq as usize]), "packet {seq}");
+            }
+        }
+    }
+
+    /// Lets everything arrive that is on its way, and ends the stream.
+    fn finish(mut self) {
+        for (_, packet) in std::mem::take(&mut self.delayed) {
+            self.arrive(&packet);
+        }
+        self.decoder.give_up_before(u64::MAX);
+        self.give_out();
+        let statistics = self.decoder.statistics();
+        assert_eq!(
+            statistics.disbelieved, 0,
+            "an honest stream has no symbol that its sender would not make"
+        );
+        assert_eq!(statistics.damaged + statistics.rejected + statistics.foreign, 0);
+        if self.decoder.has_ended() {
+            assert_eq!(self.decoder.pending(), None, "nothing is left behind the end");
+        }
+    }
+}
+
 fn honest(case: &Case, input: &mut Unstructured<'_>) {
     let most = 16 + u16::from(case.payload);
     let settings = StreamSettings {
@@ -181,91 +278,37 @@ fn honest(case: &Case, input: &mut Unstructured<'_>) {
         limit: WINDOW_BYTES,
     };
     let Ok(mut encoder) = Encoder::new(&settings, Backend::best()) else { return };
-    let mut decoder = Decoder::new(limits(case), Backend::best());
-    let (mut seen, mut lens): (Seen, Vec<usize>) = Default::default();
-    let (mut lose, mut pattern, mut delay) = (0u32, 0u32, 0usize);
-    let mut delayed: VecDeque<(usize, Vec<u8>)> = VecDeque::new();
-    let mut last = Vec::new();
+    let mut network = Network::new(Decoder::new(limits(case), Backend::best()));
     let mut packets: Vec<Vec<u8>> = Vec::new();
-    let mut sent = 0usize;
-    while sent < MOST_SENT && !input.is_empty() {
+    while network.sent < MOST_SENT && !input.is_empty() {
         let Ok(action) = Honest::arbitrary(input) else { break };
         match action {
             Honest::Send { len, count } => {
                 for _ in 0..count {
-                    if sent + packets.len() >= MOST_SENT {
+                    if network.sent + packets.len() >= MOST_SENT {
                         break;
                     }
-                    let len = usize::from(len).min(usize::from(most));
+                    let (seq, len) = (network.lens.len() as u64, usize::from(len).min(usize::from(most)));
                     encoder
-                        .push(&payload(lens.len() as u64, len), &mut |packet| packets.push(packet.to_vec()))
+                        .push(&payload(seq, len), &mut |packet| packets.push(packet.to_vec()))
                         .expect("it fits");
-                    lens.push(len);
+                    network.lens.push(len);
                 }
             }
-            Honest::Lose(count) => lose = lose.max(count.into()),
-            Honest::LoseSome(bits) => pattern = bits,
-            Honest::Repeat => packets.push(last.clone()),
-            Honest::Delay(by) => delay = by.into(),
+            Honest::Lose(count) => network.lose = network.lose.max(count.into()),
+            Honest::LoseSome(bits) => network.pattern = bits,
+            Honest::Repeat => packets.push(network.last.clone()),
+            Honest::Delay(by) => network.delay = by.into(),
             Honest::GiveUp(behind) => {
-                decoder.give_up_before((lens.len() as u64).saturating_sub(behind.into()));
+                let before = (network.lens.len() as u64).saturating_sub(behind.into());
+                network.decoder.give_up_before(before);
             }
-            Honest::Flush => delayed.iter_mut().for_each(|(at, _)| *at = 0),
+            Honest::Flush => network.delayed.iter_mut().for_each(|(at, _)| *at = 0),
         }
-        for packet in packets.drain(..) {
-            sent += 1;
-            last.clone_from(&packet);
-            let is_lost = lose > 0 || pattern & 1 == 1;
-            (lose, pattern) = (lose.saturating_sub(1), pattern >> 1);
-            if !is_lost {
-                delayed.push_back((sent + delay, packet));
-            }
-            while let Some(at) = delayed.iter().position(|&(at, _)| at <= sent) {
-                let (_, packet) = delayed.remove(at).expect("it was found");
-                take(&mut decoder, &packet);
-                give_out(&mut decoder, &mut seen, &lens);
-            }
-        }
+        packets.drain(..).for_each(|packet| network.send(packet));
     }
-    encoder.finish(&mut |packet: &[u8]| delayed.push_back((0, packet.to_vec())));
-    for (_, packet) in delayed {
-        take(&mut decoder, &packet);
-        give_out(&mut decoder, &mut seen, &lens);
-    }
-    decoder.give_up_before(u64::MAX);
-    give_out(&mut decoder, &mut seen, &lens);
-    let statistics = decoder.statistics();
-    assert_eq!(statistics.disbelieved, 0, "an honest stream has no symbol that its sender would not make");
-    assert_eq!(statistics.damaged + statistics.rejected + statistics.foreign, 0);
-    if decoder.has_ended() {
-        assert_eq!(decoder.pending(), None, "nothing is left behind the end");
-    }
-}
-
-fn take(decoder: &mut Decoder, packet: &[u8]) {
-    if packet.is_empty() {
-        return;
-    }
-    let received = decoder.receive(packet);
-    assert!(
-        !matches!(
-            received,
-            Received::Conflict | Received::Foreign | Received::Mismatch | Received::Rejected(_)
-        ),
-        "{received:?} of an honest packet: {:?}, {:?}",
-        packet::parse(packet),
-        decoder.statistics()
-    );
-}
-
-fn give_out(decoder: &mut Decoder, seen: &mut Seen, lens: &[usize]) {
-    let in_order = false;
-    while let Some(event) = decoder.next() {
-        seen.look(&event, in_order);
-        if let Event::Packet { seq, payload: got, .. } = event {
-            assert_eq!(got, payload(seq, lens[seq as usize]), "packet {seq}");
-        }
-    }
+    encoder.finish(&mut |packet: &[u8]| network.delayed.push_back((0, packet.to_vec())));
+    network.finish();
 }
 
 fn hostile(case: &Case, input: &mut Unstructured<'_>) {
@@ -289,46 +332,15 @@ fn hostile(case: &Case, input: &mut Unstructured<'_>) {
             break;
         }
         let Ok(action) = Hostile::arbitrary(input) else { break };
-        let step = |by: i16| at.saturating_add_signed(by.into()).min(packet::MAX_SEQ - 1);
         packet.clear();
-        let mut parameters = parameters;
         match action {
-            Hostile::Source { step: by, len, fill } => {
-                at = step(by);
-                source(&mut packet, &parameters, at, len, fill);
-            }
-            Hostile::SourceFar { seq, fill } => {
-                at = seq % packet::MAX_SEQ;
-                source(&mut packet, &parameters, at, 16, fill);
-            }
-            Hostile::Repair { step: by, count, row, part, len, fill } => {
-                let first = step(by) / u64::from(parameters.block) * u64::from(parameters.block);
-                let count = count % parameters.window + 1;
-                let len = (6 + usize::from(len)).min(parameters.symbol_len());
-                let symbol = vec![fill; len];
-                packet::write_repair(
-                    &mut packet,
-                    &parameters,
-                    &RowHeader { row: row % packet::MAX_SEQ, first, count, part },
-                    &symbol,
-                );
-            }
-            Hostile::Mark { step: by, end } => {
-                packet.extend_from_slice(&packet::mark(&parameters, step(by), end))
-            }
-            Hostile::MarkFar { sent, end } => {
-                packet.extend_from_slice(&packet::mark(&parameters, sent % packet::MAX_SEQ, end))
-            }
-            Hostile::Other => {
-                parameters.stream_id ^= 1;
-                source(&mut packet, &parameters, at, 3, 3);
-            }
             Hostile::GiveUp(seq) => decoder.give_up_before(seq),
             Hostile::Unlock => {
                 decoder.unlock();
                 seen = Seen::default();
             }
             Hostile::Hold => holds = true,
+            sent => forge(&sent, parameters, &mut at, &mut packet),
         }
         if !packet.is_empty() {
             decoder.receive(&packet);
@@ -337,6 +349,45 @@ fn hostile(case: &Case, input: &mut Unstructured<'_>) {
             seen.look(&event, !case.immediate);
         }
         holds &= packet.is_empty();
+    }
+}
+
+/// Writes the packet of an action with a right checksum; `at` is the number near which it is.
+fn forge(action: &Hostile, mut parameters: Parameters, at: &mut u64, packet: &mut Vec<u8>) {
+    let now = *at;
+    let step = |by: i16| now.saturating_add_signed(by.into()).min(packet::MAX_SEQ - 1);
+    match *action {
+        Hostile::Source { step: by, len, fill } => {
+            *at = step(by);
+            source(packet, &parameters, *at, len, fill);
+        }
+        Hostile::SourceFar { seq, fill } => {
+            *at = seq % packet::MAX_SEQ;
+            source(packet, &parameters, *at, 16, fill);
+        }
+        Hostile::Repair { step: by, count, row, part, len, fill } => {
+            let first = step(by) / u64::from(parameters.block) * u64::from(parameters.block);
+            let count = count % parameters.window + 1;
+            let len = (6 + usize::from(len)).min(parameters.symbol_len());
+            let symbol = vec![fill; len];
+            packet::write_repair(
+                packet,
+                &parameters,
+                &RowHeader { row: row % packet::MAX_SEQ, first, count, part },
+                &symbol,
+            );
+        }
+        Hostile::Mark { step: by, end } => {
+            packet.extend_from_slice(&packet::mark(&parameters, step(by), end));
+        }
+        Hostile::MarkFar { sent, end } => {
+            packet.extend_from_slice(&packet::mark(&parameters, sent % packet::MAX_SEQ, end));
+        }
+        Hostile::Other => {
+            parameters.stream_id ^= 1;
+            source(packet, &parameters, now, 3, 3);
+        }
+        Hostile::GiveUp(_) | Hostile::Unlock | Hostile::Hold => {}
     }
 }
 

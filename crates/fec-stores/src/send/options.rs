@@ -20,7 +20,7 @@ pub struct SendOptions {
     /// True if a domain may hold more shards than may be lost.
     pub crowded: bool,
     /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
-    /// for those who may read the payload ([`Policy::made_of`]).
+    /// for those who may read the payload ([`Policy::made_of`](fec_base::io::output::Policy::made_of)).
     pub permissions: u32,
 }
 
