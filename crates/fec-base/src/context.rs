@@ -13,7 +13,7 @@ pub struct Settings {
     pub threads: usize,
     /// The kernel that computes in GF(2⁸).
     pub backend: Backend,
-    /// Map inputs of `encode`, if the fence of [`io::sigbus`](crate::program::sigbus) is installed.
+    /// Map inputs of `encode`, if the fence of [`program::sigbus`](crate::program::sigbus) is installed.
     pub map: bool,
     /// End an operation only when its outputs are on the disk, not only in the system's cache.
     pub sync: bool,
