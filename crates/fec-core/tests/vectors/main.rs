@@ -193,6 +193,15 @@ struct Found {
     skipped: usize,
 }
 
+impl Found {
+    /// Notes an error; returns its line.
+    fn refuse(&mut self, thing: &str, error: FormatError) -> String {
+        let line = format!("{thing}: {error}");
+        self.errors.push(error);
+        line
+    }
+}
+
 /// Checks that a record has the right lengths and root, and is written as the same bytes.
 fn check_record(header: &RecordHeader, tree: &[u8; 32], (proof, body): (&[u8], &[u8]), bytes: &[u8]) {
     let geometry = header.group.geometry;
@@ -249,16 +258,8 @@ fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
                 assert_eq!(annex::write(kind, data), window[..len]);
                 (drop, format!("annex {kind} of {}", data.len()))
             }
-            ScanStep::BadMeta { error, drop, .. } => {
-                let line = format!("bad meta: {error}");
-                found.errors.push(error);
-                (drop, line)
-            }
-            ScanStep::Rejected { error, drop } => {
-                let line = format!("rejected: {error}");
-                found.errors.push(error);
-                (drop, line)
-            }
+            ScanStep::BadMeta { error, drop, .. } => (drop, found.refuse("bad meta", error)),
+            ScanStep::Rejected { error, drop } => (drop, found.refuse("rejected", error)),
         };
         assert!(drop > 0 && drop <= window.len().max(8), "{drop} of {} are dropped", window.len());
         if !line.is_empty() {
