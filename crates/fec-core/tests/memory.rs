@@ -60,6 +60,56 @@ fn is_repair(packet: &[u8]) -> bool {
     packet[5] == 1
 }
 
+/// The most memory that sender and receiver take together. The line is a clean one, one that loses half, one that loses
+/// nearly all source packets, an outage, or one that damages about every 700th packet.
+fn peak_of_receiver(settings: &StreamSettings, window_bytes: u64, line: u32) -> usize {
+    let limits = Limits { window_bytes, ..Limits::default() };
+    let mut decoder = Decoder::new(limits, Backend::best());
+    let (mut sent, mut damaged) = (0u32, 0);
+    let receiver = peak(|| {
+        send(settings, |packet| {
+            sent += 1;
+            let noise = sent.wrapping_mul(0x9E37_79B1) >> 8;
+            let arrives = match line {
+                0 | 4 => true,
+                1 => noise & 1 == 1,
+                2 => is_repair(packet) || sent.is_multiple_of(200),
+                _ => !(5000..18_000).contains(&sent),
+            };
+            if !arrives {
+                return;
+            }
+            if line == 4 && noise.is_multiple_of(700) {
+                let mut packet = packet.to_vec();
+                let at = noise as usize / 700 % packet.len();
+                packet[at] ^= 0x10;
+                damaged += u32::from(matches!(decoder.receive(&packet), Received::Rejected(_)));
+            } else {
+                decoder.receive(packet);
+            }
+            // The caller asks only now and then.
+            if sent.is_multiple_of(50) {
+                while decoder.next().is_some() {}
+            }
+        });
+    });
+    assert!(line != 4 || damaged > 20, "{damaged}");
+    receiver
+}
+
+/// Number of symbols that a sender may keep.
+fn symbols_of_sender(settings: &StreamSettings) -> usize {
+    let (block, ratio) = (usize::from(settings.parameters().unwrap().block), settings.ratio);
+    match settings.profile {
+        Profile::Bounded => WINDOW as usize + 48 * (WINDOW as usize / block + 4),
+        Profile::Blocks => {
+            let repairs = u32::from(ratio.repair()) * WINDOW / u32::from(ratio.source());
+            (2 * WINDOW + repairs * 11 / 10) as usize
+        }
+        _ => 2 * block + 8 * 24,
+    }
+}
+
 /// A single test, because the count is the whole program's.
 #[test]
 fn senders_and_receivers_stay_within_their_bounds() {
@@ -80,41 +130,8 @@ fn senders_and_receivers_stay_within_their_bounds() {
             let window = WINDOW as usize * settings.parameters().unwrap().symbol_len();
             let sender = peak(|| send(&settings, |_| {}));
             let mut of_lines = Vec::new();
-            // A clean line, one that loses half, one that loses nearly all source packets, an outage, and a line that
-            // damages about every 700th packet.
             for line in 0..5 {
-                let limits = Limits { window_bytes: window as u64, ..Limits::default() };
-                let mut decoder = Decoder::new(limits, Backend::best());
-                let (mut sent, mut damaged) = (0u32, 0);
-                let receiver = peak(|| {
-                    send(&settings, |packet| {
-                        sent += 1;
-                        let noise = sent.wrapping_mul(0x9E37_79B1) >> 8;
-                        let arrives = match line {
-                            0 | 4 => true,
-                            1 => noise & 1 == 1,
-                            2 => is_repair(packet) || sent.is_multiple_of(200),
-                            _ => !(5000..18_000).contains(&sent),
-                        };
-                        if !arrives {
-                            return;
-                        }
-                        if line == 4 && noise.is_multiple_of(700) {
-                            let mut packet = packet.to_vec();
-                            let at = noise as usize / 700 % packet.len();
-                            packet[at] ^= 0x10;
-                            damaged += u32::from(matches!(decoder.receive(&packet), Received::Rejected(_)));
-                        } else {
-                            decoder.receive(packet);
-                        }
-                        // The caller asks only now and then.
-                        if sent.is_multiple_of(50) {
-                            while decoder.next().is_some() {}
-                        }
-                    });
-                });
-                assert!(line != 4 || damaged > 20, "{damaged}");
-                of_lines.push(receiver - sender);
+                of_lines.push(peak_of_receiver(&settings, window as u64, line) - sender);
             }
             println!(
                 "{}, {block}: window {:.1} MiB, sender {:.1}, receiver {:.1?}",
@@ -123,17 +140,8 @@ fn senders_and_receivers_stay_within_their_bounds() {
                 sender as f64 / MIB as f64,
                 of_lines.iter().map(|bytes| *bytes as f64 / MIB as f64).collect::<Vec<_>>(),
             );
-            let parameters = settings.parameters().unwrap();
-            let (one, blocks) =
-                (parameters.symbol_len() + 192, WINDOW as usize / usize::from(parameters.block));
-            let symbols = match profile {
-                Profile::Bounded => WINDOW as usize + 48 * (blocks + 4),
-                Profile::Blocks => {
-                    let repairs = u32::from(ratio.repair()) * WINDOW / u32::from(ratio.source());
-                    (2 * WINDOW + repairs * 11 / 10) as usize
-                }
-                _ => 2 * usize::from(parameters.block) + 8 * 24,
-            };
+            let one = settings.parameters().unwrap().symbol_len() + 192;
+            let symbols = symbols_of_sender(&settings);
             assert!(sender < symbols * one + MIB, "{profile:?}: {sender}");
             let windows = if profile == Profile::Blocks { 4 } else { 3 };
             assert!(

@@ -193,6 +193,28 @@ struct Found {
     skipped: usize,
 }
 
+impl Found {
+    /// Notes an error; returns its line.
+    fn refuse(&mut self, thing: &str, error: FormatError) -> String {
+        let line = format!("{thing}: {error}");
+        self.errors.push(error);
+        line
+    }
+}
+
+/// Checks that a record has the right lengths and root, and is written as the same bytes.
+fn check_record(header: &RecordHeader, tree: &[u8; 32], (proof, body): (&[u8], &[u8]), bytes: &[u8]) {
+    let geometry = header.group.geometry;
+    let expected = (header.group.record_len(), geometry.shape().shard_len);
+    assert_eq!((bytes.len() as u64, body.len()), expected);
+    assert_eq!(proof.len(), geometry.shape().proof_len());
+    assert_eq!(geometry.root(tree, &header.group.before), header.group.root);
+    let mut again = bytes[..bytes.len() - body.len()].to_vec();
+    again[..128].fill(0xff);
+    header.seal(&mut again);
+    assert_eq!(again, bytes[..again.len()]);
+}
+
 /// Scans a whole input. The scanner gets as many bytes at a time as it asks for, and `more` beyond.
 fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
     let mut scanner = Scanner::new(wanted);
@@ -211,17 +233,11 @@ fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
                 (skipped, String::new())
             }
             ScanStep::Record { header, tree, proof, body, len, drop } => {
-                let geometry = header.group.geometry;
-                assert_eq!((len as u64, body.len()), (header.group.record_len(), geometry.shape().shard_len));
-                assert_eq!(proof.len(), geometry.shape().proof_len());
-                assert_eq!(geometry.root(&tree, &header.group.before), header.group.root);
+                check_record(&header, &tree, (proof, body), &window[..len]);
                 let hides = wanted.is_none_or(|wanted| wanted == header.group.root);
                 assert_eq!(drop, if hides { len } else { 8 });
-                let mut again = window[..len - body.len()].to_vec();
-                again[..128].fill(0xff);
-                header.seal(&mut again);
-                assert_eq!(again, window[..again.len()]);
-                (drop, format!("record {} {} of group {}", header.index, header.set, geometry.number()))
+                let number = header.group.geometry.number();
+                (drop, format!("record {} {} of group {number}", header.index, header.set))
             }
             ScanStep::Meta { frame, drop } => {
                 assert_eq!(drop as u64, MetaFrame::len_for(frame.meta_len as usize));
@@ -242,16 +258,8 @@ fn scan(bytes: &[u8], wanted: Option<[u8; 32]>, more: usize) -> Found {
                 assert_eq!(annex::write(kind, data), window[..len]);
                 (drop, format!("annex {kind} of {}", data.len()))
             }
-            ScanStep::BadMeta { error, drop, .. } => {
-                let line = format!("bad meta: {error}");
-                found.errors.push(error);
-                (drop, line)
-            }
-            ScanStep::Rejected { error, drop } => {
-                let line = format!("rejected: {error}");
-                found.errors.push(error);
-                (drop, line)
-            }
+            ScanStep::BadMeta { error, drop, .. } => (drop, found.refuse("bad meta", error)),
+            ScanStep::Rejected { error, drop } => (drop, found.refuse("rejected", error)),
         };
         assert!(drop > 0 && drop <= window.len().max(8), "{drop} of {} are dropped", window.len());
         if !line.is_empty() {

@@ -218,18 +218,29 @@ fn a_stanza_that_was_put_in_is_noticed() {
     ));
 }
 
+/// The pieces of well-formed headers.
+const SHARE: &str = "TEiF0ypqr+bpvcqXNyCVJpL7OuwPdVwPL7KQEbFDOCc";
+const BODY: &str = "EmECAEcKN+n/Vs9SbWiV+Hu0r+E8R77DdWYyd83nw7U";
+const SALT: &str = "rF0/NwblUHHTpgQgRpe5CQ";
+const MAC: &str = "--- 4sYEMl3QwNkxHYDEcf1e/o0ZbSDqwTjVHwnyTXEBFRk\n";
+
+/// A well-formed stanza.
+fn good_stanza() -> String {
+    format!("-> X25519 {SHARE}\n{BODY}\n")
+}
+
+/// Reads a header of these stanzas.
+fn read_stanzas(stanzas: &str) -> Result<Vec<StanzaKind>, AgeError> {
+    recipients_in(format!("age-encryption.org/v1\n{stanzas}{MAC}").as_bytes())
+}
+
 #[test]
-fn malformed_headers_are_refused() {
-    let share = "TEiF0ypqr+bpvcqXNyCVJpL7OuwPdVwPL7KQEbFDOCc";
-    let body = "EmECAEcKN+n/Vs9SbWiV+Hu0r+E8R77DdWYyd83nw7U";
-    let mac = "--- 4sYEMl3QwNkxHYDEcf1e/o0ZbSDqwTjVHwnyTXEBFRk\n";
-    let good = format!("-> X25519 {share}\n{body}\n");
-    let read = |stanzas: &str| recipients_in(format!("age-encryption.org/v1\n{stanzas}{mac}").as_bytes());
-    assert_eq!(read(&good).expect("it is well-formed"), [StanzaKind::X25519]);
+fn malformed_stanzas_are_refused() {
+    let (good, share, body, salt) = (good_stanza(), SHARE, BODY, SALT);
+    assert_eq!(read_stanzas(&good).expect("it is well-formed"), [StanzaKind::X25519]);
     let many = good.repeat(MOST_STANZAS);
-    assert_eq!(read(&many).expect("they are not too many").len(), MOST_STANZAS);
+    assert_eq!(read_stanzas(&many).expect("they are not too many").len(), MOST_STANZAS);
     let arguments = format!("-> x{}\n\n", " y".repeat(129));
-    let salt = "rF0/NwblUHHTpgQgRpe5CQ";
     for (stanzas, why) in [
         ("", "no stanza"),
         (&format!("{many}{good}"), "too many stanzas"),
@@ -263,27 +274,40 @@ fn malformed_headers_are_refused() {
         (&format!("-> ssh-ed25519 AAAAAAA {share}\n{body}\n"), "a long tag"),
         (&format!("-> mlkem768x25519 {share}\n{body}\n"), "a share of the other kind"),
     ] {
-        assert!(matches!(read(stanzas), Err(AgeError::Header(_))), "{why}");
+        assert!(matches!(read_stanzas(stanzas), Err(AgeError::Header(_))), "{why}");
     }
+}
+
+#[test]
+fn too_much_work_is_told() {
     for (work, log_n) in
         [("23", 23), ("64", 64), ("255", 255), ("256", 255), ("99999999999999999999999999", 255)]
     {
-        let error = read(&format!("-> scrypt {salt} {work}\n{body}\n")).expect_err("it is too much");
+        let error = read_stanzas(&format!("-> scrypt {SALT} {work}\n{BODY}\n")).expect_err("it is too much");
         assert!(matches!(error, AgeError::MuchWork(n) if n == log_n), "{error}");
     }
+}
+
+#[test]
+fn other_stanzas_are_stepped_over() {
     let others = "-> ssh-rsa AAAA\nAAAA\n-> ! \"#$%&'()*+,-./ 0-~\n\n-> X25519- a\n\n";
-    let kinds = read(others).expect("they are stepped over");
+    let kinds = read_stanzas(others).expect("they are stepped over");
     assert_eq!(
         kinds,
         [StanzaKind::SshRsa, StanzaKind::Other("!".into()), StanzaKind::Other("X25519-".into())]
     );
     let many_arguments = format!("-> x{}\n\n", " y".repeat(128));
-    assert!(read(&many_arguments).is_ok());
+    assert!(read_stanzas(&many_arguments).is_ok());
+}
+
+#[test]
+fn malformed_ends_of_headers_are_refused() {
+    let good = good_stanza();
     for bad in [
-        mac.replace("--- ", "---"),
-        mac.replace("--- ", "---  "),
-        mac.replace("Rk", "Rl"),
-        mac.replace("Rk\n", "Rk \n"),
+        MAC.replace("--- ", "---"),
+        MAC.replace("--- ", "---  "),
+        MAC.replace("Rk", "Rl"),
+        MAC.replace("Rk\n", "Rk \n"),
     ] {
         let file = format!("age-encryption.org/v1\n{good}{bad}");
         assert!(matches!(recipients_in(file.as_bytes()), Err(AgeError::Header(_))), "{bad:?}");
