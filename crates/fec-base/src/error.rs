@@ -65,8 +65,8 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The system or a store reports an error.
-    #[error("{0}")]
-    Io(#[source] io::Error),
+    #[error(transparent)]
+    Io(io::Error),
     /// A folder where a file is expected.
     #[error("it is a folder")]
     IsFolder,
@@ -102,7 +102,7 @@ pub enum ErrorKind {
     },
     /// An output that is complete under its name, but may not be on the disk yet.
     #[error("it is complete, but its folder could not be put on the disk: {0}")]
-    NotSynced(#[source] io::Error),
+    NotSynced(io::Error),
     /// An input that changed while it was read.
     #[error("it changed while it was read")]
     Changed,
@@ -118,7 +118,7 @@ pub enum ErrorKind {
     #[error("it was stopped")]
     Cancelled,
     /// A request that breaks a rule of the formats.
-    #[error("{0}")]
+    #[error(transparent)]
     Format(#[from] FormatError),
     /// A cause of another crate or module, which [`Error::cause`] tells by its type.
     #[error("{0}")]
@@ -234,7 +234,36 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
+    /// The cause of the cause: the words of the cause are in those of the error.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.kind)
+        self.kind.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// Programs print an error and its sources, one after the other.
+    #[test]
+    fn a_cause_is_told_once() {
+        let path = Path::new("a file");
+        let system = || io::Error::from_raw_os_error(libc::ENOENT);
+        let errors = [
+            Error::io(Action::Read, path, system()),
+            Error::io(Action::Write, path, io::Error::other(system())),
+            Error::at(Action::Write, path, ErrorKind::NotSynced(system())),
+            Error::at(Action::Encode, path, FormatError::SmallSet { least: 5 }),
+            Error::new(Action::Decode, ErrorKind::Cancelled),
+        ];
+        for error in errors {
+            let told = error.to_string();
+            let mut source = error.source();
+            while let Some(cause) = source {
+                assert!(!told.contains(&cause.to_string()), "{told}; {cause}");
+                source = cause.source();
+            }
+        }
     }
 }

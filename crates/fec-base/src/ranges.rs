@@ -1,6 +1,7 @@
 //! Sorted lists of byte ranges, joined where they touch.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 /// Bytes from `start` up to, but not including, `end`.
@@ -102,10 +103,17 @@ pub fn joined<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
 }
 
 /// The number of bytes, and their ranges, of which up to [`RangeList::MOST`] are listed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct RangeList {
     listed: Ranges,
     bytes: u64,
+}
+
+/// The counts alone: thousands of ranges would hide everything else.
+impl fmt::Debug for RangeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, {} ranges listed", self.bytes, self.listed.len())
+    }
 }
 
 impl RangeList {

@@ -32,12 +32,11 @@ pub enum Error {
         /// Recovery shards.
         m: u16,
         /// The rule that they break.
-        #[source]
         cause: CodeError,
     },
     /// A set that the format does not allow.
-    #[error("{0}")]
-    Geometry(#[source] FormatError),
+    #[error(transparent)]
+    Geometry(FormatError),
     /// A set that takes more memory than allowed when held twice.
     #[error("the set takes {0} bytes twice")]
     SetMemory(u64),
@@ -53,11 +52,10 @@ pub enum Error {
         /// The model.
         loss: Loss,
         /// The reason.
-        #[source]
         cause: Box<fecfile::Error>,
     },
     /// Settings that no live stream can have.
-    #[error("{0}")]
+    #[error(transparent)]
     Stream(#[from] SettingsError),
     /// A file that holds no saved report.
     #[error("read {}: not a result of fec bench: {cause}", show(.path))]
@@ -65,7 +63,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The fault in it.
-        #[source]
         cause: serde_json::Error,
     },
     /// A saved report of another preset.
@@ -80,18 +77,18 @@ pub enum Error {
     },
     /// A report that cannot be written as JSON.
     #[error("write the report: {0}")]
-    Report(#[source] serde_json::Error),
+    Report(serde_json::Error),
     /// A freshly encoded shard that does not pass its check.
     #[error("shard {0} does not pass its check")]
     Check(u32),
     /// A freshly encoded set that cannot be decoded.
-    #[error("{0}")]
-    Decode(#[source] SetError),
+    #[error(transparent)]
+    Decode(SetError),
     /// A shard that was decoded wrongly.
     #[error("shard {0} was decoded wrongly")]
     WrongShard(u32),
     /// A payload that cannot be sealed or opened.
-    #[error("{0}")]
+    #[error(transparent)]
     Seal(#[from] SealError),
     /// A freshly sealed text that is not authentic.
     #[error("what {0} sealed is not authentic")]

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum LiveError {
     /// No stream can have these settings.
-    #[error("{0}")]
+    #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A rate that cannot be kept, in Mb/s.
     #[error("a rate of {0} million bits a second")]
     Rate(f64),
     /// The stream takes no more packets.
-    #[error("{0}")]
+    #[error(transparent)]
     Push(#[from] PushError),
     /// A trace of losses that is too long.
     #[error("a trace has at most {most} bytes")]
@@ -51,8 +51,8 @@ pub enum LiveError {
     #[error("host or port is missing")]
     IncompleteAddress,
     /// A name that cannot be resolved.
-    #[error("{0}")]
-    Unresolved(#[source] io::Error),
+    #[error(transparent)]
+    Unresolved(io::Error),
     /// A name without an address.
     #[error("the name has no address")]
     NoAddress,
@@ -62,15 +62,14 @@ pub enum LiveError {
         /// Its name.
         name: String,
         /// The system's error.
-        #[source]
         cause: io::Error,
     },
     /// Another program receives at the address.
-    #[error("{0}")]
-    AddressInUse(#[source] io::Error),
+    #[error(transparent)]
+    AddressInUse(io::Error),
     /// The address to receive on is none of this machine's.
-    #[error("{0}")]
-    NotLocal(#[source] io::Error),
+    #[error(transparent)]
+    NotLocal(io::Error),
     /// The stream's packets are longer than datagrams can be.
     #[error("the packets do not fit into datagrams")]
     PacketsTooLong {
@@ -81,14 +80,13 @@ pub enum LiveError {
     #[error("{cause}")]
     DatagramTooLong {
         /// The system's error.
-        #[source]
         cause: io::Error,
         /// Most bytes of a payload whose packets pass, if the route reported it.
         most: Option<usize>,
     },
     /// There is no route to the receiver.
-    #[error("{0}")]
-    Unreachable(#[source] io::Error),
+    #[error(transparent)]
+    Unreachable(io::Error),
     /// A gap longer than the limit for writing zeros.
     #[error("a gap of {count} packets is more than zeros are written for ({most})")]
     LongGap {
@@ -101,10 +99,10 @@ pub enum LiveError {
     #[error("a key has 32 bytes")]
     KeyFile,
     /// A passphrase that is too short.
-    #[error("{0}")]
+    #[error(transparent)]
     Passphrase(#[from] ShortPassphrase),
     /// The system does not have the memory that a passphrase takes.
-    #[error("{0}")]
+    #[error(transparent)]
     Memory(#[from] NoMemory),
     /// A chosen number for a sealed stream: if it had been used before, nonces would repeat.
     #[error(

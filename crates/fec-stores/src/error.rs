@@ -86,7 +86,7 @@ pub(super) fn note(failures: &mut BTreeMap<usize, StoreError>, place: usize, why
 #[non_exhaustive]
 pub enum StoresError {
     /// A call on a store failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     /// A domain would hold more shards than may be lost.
     #[error("{0}")]

@@ -85,7 +85,6 @@ pub enum EncodingError {
         /// The set's number in it.
         set: u32,
         /// The rule.
-        #[source]
         cause: SetError,
     },
     /// A recorded digest that the root binds and that is not the payload's.

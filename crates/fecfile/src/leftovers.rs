@@ -5,6 +5,7 @@ use fec_base::class::{Class, class_of};
 use fec_base::names::{hex, show};
 use fec_core::digest::Digest;
 use fec_core::error::{Class as FormatClass, FormatError};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ pub fn show_root(root: Option<Digest>) -> String {
 
 /// All findings that belong to no chosen encoding. They go into the report, and give the class of the error when the
 /// payload cannot be restored.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Leftovers {
     /// Files that hold nothing of any encoding.
     pub foreign: Vec<PathBuf>,
@@ -36,6 +37,19 @@ pub struct Leftovers {
     has_other_version: bool,
     has_version_1: bool,
     count: u64,
+}
+
+/// The counts alone: thousands of findings would hide everything else.
+impl fmt::Debug for Leftovers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leftovers")
+            .field("foreign", &self.foreign.len())
+            .field("unreadable", &self.unreadable.len())
+            .field("denied", &self.denied.len())
+            .field("rejected", &self.count)
+            .field("others", &self.others.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The most rejected objects that are listed; the others are only counted.

@@ -2,11 +2,13 @@
 
 use crate::leftovers::Leftovers;
 use crate::losses::Losses;
+use fec_base::names::hex;
 use fec_base::ranges::{ByteRange, RangeList};
 use fec_core::digest::Digest;
 use fec_core::format::meta::Meta;
 use fec_core::params::{self, Shape};
 use fec_core::set::SetError;
+use std::fmt;
 
 /// The outcome of a walk over sets.
 #[must_use = "sets may be lost"]
@@ -71,7 +73,6 @@ pub struct Written {
 
 /// The result of decoding.
 #[must_use = "it may be a part of the payload, if that was asked for"]
-#[derive(Debug)]
 pub struct Restored {
     /// The root; `None` for a container that was cut.
     pub root: Option<Digest>,
@@ -95,6 +96,22 @@ pub struct Restored {
     pub others: Vec<Digest>,
     /// True if the output was written, with zeros in place of lost payload.
     pub written: bool,
+}
+
+/// A few lines, whatever is lost.
+impl fmt::Debug for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Restored")
+            .field("root", &self.root.as_ref().map(|root| hex(root)))
+            .field("payload_len", &self.payload_len)
+            .field("written", &self.written)
+            .field("sets", &self.sets)
+            .field("lost_sets", &self.outcome.lost_sets)
+            .field("lost", &self.outcome.lost)
+            .field("unreadable", &self.outcome.unreadable)
+            .field("leftovers", &self.leftovers)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Restored {
@@ -247,5 +264,36 @@ impl Verified {
     /// Tells whether the payload is sealed and no copy of its seal is left.
     pub fn is_seal_lost(&self) -> bool {
         self.found.seal_places == Some(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Action, EncodingError, Error};
+    use fec_core::error::FormatError;
+
+    /// An error that a program prints with `{:?}` may be of an encoding with thousands of losses.
+    #[test]
+    fn losses_are_short_in_debug() {
+        let mut outcome = Outcome { lost_sets: 5_000, ..Outcome::default() };
+        (0..5_000).for_each(|nth| outcome.lost.add(nth * 100, nth * 100 + 50));
+        let mut leftovers = Leftovers::default();
+        (0..5_000).for_each(|nth| leftovers.reject(|| format!("offset {nth}"), FormatError::Version(9)));
+        let restored = Restored {
+            root: Some([0xab; 32]),
+            meta: None,
+            is_sealed: false,
+            payload_len: Some(500_000),
+            opened: None,
+            part: None,
+            sets: 5_000,
+            outcome,
+            leftovers,
+            others: Vec::new(),
+            written: false,
+        };
+        let told = format!("{:#?}", Error::new(Action::Decode, EncodingError::Lost(Box::new(restored))));
+        assert!(told.len() < 1_500 && told.contains("abab") && told.contains("250000 bytes"), "{told}");
     }
 }

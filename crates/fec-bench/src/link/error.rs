@@ -17,7 +17,7 @@ pub enum LinkError {
     #[error("{0}: a test goes to one machine, never to a group or a broadcast address")]
     NotOneMachine(SocketAddr),
     /// Settings that no live stream can have.
-    #[error("{0}")]
+    #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Packets longer than the route allows.
     #[error("packets of {payload} bytes do not fit: the largest datagram that does has {largest} bytes")]
@@ -35,7 +35,6 @@ pub enum LinkError {
         /// The remote or the local address.
         address: SocketAddr,
         /// The system's error.
-        #[source]
         cause: io::Error,
     },
     /// The other machine reports that no program listens there.

@@ -17,7 +17,7 @@ pub enum AgeError {
     #[error("its passphrase takes too much work: its work factor is {0}, and at most {most} is allowed", most = super::limits::MOST_WORK)]
     MuchWork(u8),
     /// The system does not have the memory that its passphrase takes.
-    #[error("{0}")]
+    #[error(transparent)]
     Memory(#[from] NoMemory),
     /// A key fits, but this part has changed since the file was made.
     #[error("{0} is damaged, or was changed")]
@@ -73,7 +73,7 @@ pub enum AgeError {
     WrongPassphrase,
     /// The system's source of randomness fails.
     #[error("no random bytes: {0}")]
-    Random(#[source] io::Error),
+    Random(io::Error),
 }
 
 /// A part of an age file.

@@ -42,7 +42,7 @@ pub enum SignError {
         blocks: u64,
     },
     /// The system does not have the memory that its passphrase takes.
-    #[error("{0}")]
+    #[error(transparent)]
     Memory(#[from] NoMemory),
     /// A secret key is encrypted, and no passphrase was given.
     #[error("the secret key is encrypted, and no passphrase was given")]

@@ -23,16 +23,16 @@ pub enum SealError {
     #[error("it is sealed, and every copy of its seal is lost")]
     Lost,
     /// The seal breaks a rule of the format.
-    #[error("{0}")]
+    #[error(transparent)]
     Format(#[from] FormatError),
     /// The seal would have more recipients than fit.
     #[error("{0}")]
     TooLong(FormatError),
     /// The content key cannot be read, or cannot be sealed for a recipient.
-    #[error("{0}")]
+    #[error(transparent)]
     Age(#[from] AgeError),
     /// A passphrase that is too short to seal with.
-    #[error("{0}")]
+    #[error(transparent)]
     Passphrase(#[from] ShortPassphrase),
     /// The seal opens to bytes that are no content key.
     #[error("the key in it is not 32 bytes long")]
