@@ -101,11 +101,16 @@ impl Temporary {
         let mut attempt = 0;
         loop {
             let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
+            let listed = Pending::Path(path.clone());
             let mut list = pending();
+            // Once the file is there, nothing may fail before it is in the list: not for want of memory either, which
+            // ends the process while the list is locked.
+            list.reserve(1);
             match create(&path) {
                 Ok(made) => {
+                    list.push(listed);
+                    drop(list);
                     tracing::debug!("{} is made", show(&path));
-                    list.push(Pending::Path(path.clone()));
                     return Ok((Temporary { path, is_committed: false }, made));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,

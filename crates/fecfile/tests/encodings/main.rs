@@ -4,5 +4,6 @@ mod cancel;
 #[path = "../support/cancelled.rs"]
 mod cancelled;
 mod golden;
+mod sealed;
 #[path = "../vectors/mod.rs"]
 mod vectors;

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use fecfile::Class;
+use fec_base::Class;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
