@@ -47,7 +47,8 @@ fn frames_are_those_of_the_other_implementation() {
     let mut framed = Vec::new();
     let destination = PacketDestination::Bytes(Output::stream(Place::Nowhere, &mut framed));
     let input = Cursor::new(Vec::new());
-    send(input, Place::Nowhere, destination, &options, &Context::default()).expect("it is sent");
+    let sent = send(input, Place::Nowhere, destination, &options, &Context::default()).expect("it is sent");
+    assert_eq!(sent.source_packets, 0);
     assert_eq!(sha256(&framed), str_of(vector, "framed_sha256"));
 }
 

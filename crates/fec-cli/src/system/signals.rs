@@ -60,19 +60,31 @@ fn on_abort() -> io::Result<()> {
     let at_abort = |info: &libc::siginfo_t| {
         // Signals from outside are left to the thread that watches.
         if info.si_code == SI_TKILL && !ABORTS.swap(true, Ordering::SeqCst) {
-            try_remove_all();
-            let _ = rustix::io::write(
-                rustix::stdio::stderr(),
-                b"fec: it cannot go on: nothing partial was left\n",
-            );
+            let said: &[u8] = match remove_soon() {
+                true => b"fec: it cannot go on: nothing partial was left\n",
+                false => b"fec: it cannot go on: temporary files may be left\n",
+            };
+            let _ = rustix::io::write(rustix::stdio::stderr(), said);
             signal_hook::low_level::exit(i32::from(Exit::Io.code()));
         }
     };
     // SAFETY: if the signal comes from `abort` on a thread of this process, the handler runs as if called there. That
-    // thread allocates nothing and holds no lock of this program but that of the list, which is tried and not waited
-    // for. For a signal from outside the handler reads two fields and returns.
+    // thread allocates nothing and holds no lock of this program but that of the list, which is tried for a second and
+    // not waited for. For a signal from outside the handler reads two fields and returns.
     unsafe { signal_hook_registry::register_sigaction(SIGABRT, at_abort) }?;
     Ok(())
+}
+
+/// Removes all temporary files. False: within a second the list of them did not become free. The calling thread may
+/// hold the list itself; any other thread holds it only briefly.
+fn remove_soon() -> bool {
+    for _ in 0..100 {
+        if try_remove_all() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
 }
 
 /// True if the process is aborting.
@@ -113,13 +125,7 @@ pub(crate) fn on_panics() {
             return;
         }
         tell(panic);
-        // This thread may hold the list itself. Any other thread holds it only briefly.
-        for _ in 0..100 {
-            if try_remove_all() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        remove_soon();
         signal_hook::low_level::exit(101);
     }));
 }
