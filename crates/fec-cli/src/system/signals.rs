@@ -59,7 +59,10 @@ fn on_abort() -> io::Result<()> {
     const SI_TKILL: i32 = -6;
     let at_abort = |info: &libc::siginfo_t| {
         // Signals from outside are left to the thread that watches.
-        if info.si_code == SI_TKILL && !ABORTS.swap(true, Ordering::SeqCst) {
+        if info.si_code == SI_TKILL && ABORTS.swap(true, Ordering::SeqCst) {
+            // Another thread is removing files, and ends the process.
+            std::thread::sleep(Duration::from_secs(2));
+        } else if info.si_code == SI_TKILL {
             let said: &[u8] = match remove_soon() {
                 true => b"fec: it cannot go on: nothing partial was left\n",
                 false => b"fec: it cannot go on: temporary files may be left\n",
