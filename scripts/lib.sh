@@ -68,8 +68,8 @@ find_fec() {
     fi
 }
 
-# compiled_test NAME WHICH…: the program of the tests called NAME (`cargo test`'s WHICH: --lib, --test NAME). The whole
-# workspace is named, as in README.md's test command: for one crate alone its packages would be compiled again.
+# compiled_test NAME WHICH…: the program of the tests called NAME (`cargo test`'s WHICH: --lib, --test NAME).
+# The whole workspace is named, as in README.md's test command: for one crate alone packages would be compiled again.
 compiled_test() {
     cargo test --profile ci --workspace "${@:2}" --no-run --message-format json |
         sed -n "s/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p"

@@ -68,8 +68,9 @@ pub struct Context<'a> {
     pub settings: Settings,
     /// The receiver of progress.
     pub progress: &'a dyn Progress,
-    /// Ends the operation between two sets, or pieces of at most a few megabytes, with
-    /// [`ErrorKind::Cancelled`]; nothing partial stays behind.
+    /// Ends the operation between two sets, or pieces of at most a few megabytes, with [`ErrorKind::Cancelled`]. No
+    /// output appears then, and the next repair ends one in place. Transfers of stores and live streams have a stop of
+    /// their own.
     pub cancel: Option<&'a Cancel>,
 }
 
@@ -115,7 +116,7 @@ impl<'a> Context<'a> {
 
     /// Starts to count the bytes of `action`.
     pub fn meter(&self, action: Action, total: Option<u64>) -> Gauge<'a> {
-        Gauge { action, meter: self.progress.begin(action, total), cancel: self.cancel }
+        Gauge { action, meter: self.progress.begin(action, total), context: *self }
     }
 
     /// The same context without progress.
@@ -129,7 +130,7 @@ impl<'a> Context<'a> {
 pub struct Gauge<'a> {
     action: Action,
     meter: Box<dyn Meter + 'a>,
-    cancel: Option<&'a Cancel>,
+    context: Context<'a>,
 }
 
 impl Gauge<'_> {
@@ -150,7 +151,7 @@ impl Gauge<'_> {
 
     /// Tells whether the caller has ended the action.
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(Cancel::is_cancelled)
+        self.context.is_cancelled()
     }
 
     /// Fails once the caller has ended the action.
@@ -158,7 +159,7 @@ impl Gauge<'_> {
     /// # Errors
     /// [`ErrorKind::Cancelled`].
     pub fn check(&self) -> Result<()> {
-        if self.is_cancelled() { Err(Error::new(self.action, ErrorKind::Cancelled)) } else { Ok(()) }
+        self.context.check(self.action)
     }
 }
 

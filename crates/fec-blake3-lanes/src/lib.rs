@@ -17,6 +17,10 @@ pub enum Counter {
     Next,
 }
 
+/// Lanes of the vectors that load inputs without a byte behind them. For a rest of 2 to 7 inputs, `blake3`'s code for
+/// AVX2 and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
+const WHOLE: usize = 8;
+
 /// The vectors of one kind of processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes(Platform);
@@ -42,10 +46,9 @@ impl Lanes {
         self.0.simd_degree()
     }
 
-    /// Hashes inputs of `LEN` bytes each, a multiple of 64 of at most 1024, to 32 bytes each of `out`. `counter` is
-    /// that of the first input, and how the others follow; the flags are those of every block, of the first and of the
-    /// last (BLAKE3 specification, sections 2.1 and 2.2). With vectors of 8 lanes and more, for 2 to 7 inputs, the code
-    /// of `blake3` loads up to 48 bytes behind the first one.
+    /// Hashes inputs of `LEN` bytes each, a multiple of 64 up to 1024, to 32 bytes each of `out`. `first` is the
+    /// counter of the first input; the flags are those of every block, of the first and of the last (BLAKE3
+    /// specification, sections 2.1 and 2.2). Another `LEN` does not compile.
     ///
     /// # Panics
     /// If `out` is shorter than 32 bytes for each input.
@@ -57,11 +60,32 @@ impl Lanes {
         (flags, start, end): (u8, u8, u8),
         out: &mut [u8],
     ) {
-        let increment = match then {
-            Counter::Same => IncrementCounter::No,
-            Counter::Next => IncrementCounter::Yes,
+        const { assert!(LEN > 0 && LEN.is_multiple_of(64) && LEN <= 1024, "whole blocks of one chunk") };
+        // `blake3` checks it in debug builds alone.
+        assert!(out.len() / 32 >= inputs.len(), "32 bytes for each input");
+        let hash = |inputs: &[&[u8; LEN]], first: u64, out: &mut [u8]| {
+            let increment = match then {
+                Counter::Same => IncrementCounter::No,
+                Counter::Next => IncrementCounter::Yes,
+            };
+            self.0.hash_many(inputs, key, first, increment, flags, start, end, out);
         };
-        self.0.hash_many(inputs, key, first, increment, flags, start, end, out);
+        let rest = inputs.len() % WHOLE;
+        if rest < 2 || self.count() < WHOLE {
+            return hash(inputs, first, out);
+        }
+        let (inputs, last) = inputs.split_at(inputs.len() - rest);
+        let (out, out_last) = out.split_at_mut(32 * inputs.len());
+        hash(inputs, first, out);
+        // All lanes are used: it takes no longer than a few would.
+        let (mut filled, mut values) = ([last[0]; WHOLE], [0; 32 * WHOLE]);
+        filled[..rest].copy_from_slice(last);
+        let first = match then {
+            Counter::Same => first,
+            Counter::Next => first + inputs.len() as u64,
+        };
+        hash(&filled, first, &mut values);
+        out_last[..32 * rest].copy_from_slice(&values[..32 * rest]);
     }
 }
 
@@ -105,7 +129,7 @@ mod tests {
         let messages: Vec<[u8; 192]> =
             (0..40).map(|nth| std::array::from_fn(|at| (at * 7 + nth) as u8)).collect();
         for lanes in Lanes::all() {
-            for count in (8..=messages.len()).step_by(8) {
+            for count in 0..=messages.len() {
                 let inputs: Vec<&[u8; 192]> = messages[..count].iter().collect();
                 let mut out = vec![0; 32 * count];
                 lanes.hash_many(&inputs, &IV, (0, Counter::Same), (0, 1, 2 | 8), &mut out);
@@ -117,5 +141,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "32 bytes for each input")]
+    fn an_output_that_is_too_short_is_not_written_to() {
+        Lanes::detect().hash_many(
+            &[&[0; 64], &[1; 64]],
+            &[0; 8],
+            (0, Counter::Next),
+            (0, 0, 0),
+            &mut [0; 63],
+        );
     }
 }

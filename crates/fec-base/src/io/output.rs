@@ -20,7 +20,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, Permi
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// Where a payload goes: the caller keeps the writer, and the file is made.
+/// The receiver of a payload: a file that is made, or a writer that stays the caller's.
 pub enum Destination<'a> {
     /// A file, which appears when it is whole.
     File(&'a Path, Policy),

@@ -67,6 +67,17 @@ fn pending() -> MutexGuard<'static, Vec<Pending>> {
     lock(&PENDING)
 }
 
+/// The list, with room for one more. Without memory the process ends while the list is free, so that its handler can
+/// remove what is in it.
+fn pending_with_room() -> MutexGuard<'static, Vec<Pending>> {
+    let mut list = pending();
+    if list.try_reserve(1).is_err() {
+        drop(list);
+        std::alloc::handle_alloc_error(std::alloc::Layout::new::<Pending>());
+    }
+    list
+}
+
 fn remove(path: &Path) {
     /// Other threads may go on making files in a folder while it is emptied, at most as many as there are shards.
     const ATTEMPTS: usize = 300;
@@ -102,10 +113,9 @@ impl Temporary {
         loop {
             let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
             let listed = Pending::Path(path.clone());
-            let mut list = pending();
             // Once the file is there, nothing may fail before it is in the list: not for want of memory either, which
             // ends the process while the list is locked.
-            list.reserve(1);
+            let mut list = pending_with_room();
             match create(&path) {
                 Ok(made) => {
                     list.push(listed);
@@ -158,7 +168,7 @@ impl Appended {
     /// Appends to a file from byte `len` on.
     pub fn new(file: File, len: u64) -> Appended {
         let file = Arc::new(file);
-        pending().push(Pending::Length(Arc::clone(&file), len));
+        pending_with_room().push(Pending::Length(Arc::clone(&file), len));
         Appended { file }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 static DEFERRED: AtomicBool = AtomicBool::new(false);
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Ended by the first signal after [`defer`].
 static CANCEL: LazyLock<Cancel> = LazyLock::new(Cancel::default);
 static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
 static LAST_WORD: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
@@ -66,13 +66,13 @@ pub fn cancel() -> &'static Cancel {
 
 /// Tells whether a signal asked for an early end.
 pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    CANCEL.is_cancelled()
 }
 
 /// Notes a signal. True for the first one after [`defer`]: the run is told, and the process goes on. False if the
-/// process is to end.
+/// process is to end. A single thread notes signals.
 pub fn take_note() -> bool {
-    let is_first = DEFERRED.load(Ordering::Relaxed) && !INTERRUPTED.swap(true, Ordering::Relaxed);
+    let is_first = DEFERRED.load(Ordering::Relaxed) && !interrupted();
     if is_first {
         CANCEL.cancel();
     }

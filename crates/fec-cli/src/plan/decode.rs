@@ -123,18 +123,12 @@ fn needs_all(line: &line::Decode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::{Cli, Command};
-    use clap::{CommandFactory, FromArgMatches};
+    use crate::line::Command;
 
-    /// The line, and the options that stand in it.
     fn parsed(words: &str) -> (line::Decode, Given) {
-        let mut fec = Cli::command();
-        let words = ["fec", "decode"].into_iter().chain(words.split_whitespace());
-        let matches = fec.try_get_matches_from_mut(words).unwrap_or_else(|e| panic!("{e}"));
-        let given = Given::new(&fec, &matches);
-        match Cli::from_arg_matches(&matches).expect("a line").command {
-            Command::Decode(line) => (line, given),
-            other => panic!("{other:?}"),
+        match crate::plan::parsed("decode", words) {
+            (Command::Decode(line), given) => (line, given),
+            (other, _) => panic!("{other:?}"),
         }
     }
 

@@ -42,7 +42,10 @@ const REFUSALS: [Refusal<line::Encode>; 8] = [
         help: "",
     },
     Refusal {
-        applies: |line| line.live.interface.len() > 1 && line.live.interface.len() != line.outputs.len(),
+        applies: |line| {
+            let named = line.live.interface.len();
+            line.live.stream && named > 1 && named != line.outputs.len()
+        },
         what: "encode --stream: name one --interface, or one for each -o",
         help: "",
     },
@@ -73,7 +76,7 @@ fn has_no_key(line: &line::Encode) -> bool {
 }
 
 /// Tells whether an output is an address, of a kind that fec knows or of another.
-fn is_network(output: &Path) -> bool {
+pub(crate) fn is_network(output: &Path) -> bool {
     Address::is_one(output) || Address::is_other(output)
 }
 
@@ -106,18 +109,12 @@ impl Encode<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::{Cli, Command};
-    use clap::{CommandFactory, FromArgMatches};
+    use crate::line::Command;
 
-    /// The line, and the options that stand in it.
     fn parsed(words: &str) -> (line::Encode, Given) {
-        let mut fec = Cli::command();
-        let words = ["fec", "encode"].into_iter().chain(words.split_whitespace());
-        let matches = fec.try_get_matches_from_mut(words).unwrap_or_else(|e| panic!("{e}"));
-        let given = Given::new(&fec, &matches);
-        match Cli::from_arg_matches(&matches).expect("a line").command {
-            Command::Encode(line) => (line, given),
-            other => panic!("{other:?}"),
+        match crate::plan::parsed("encode", words) {
+            (Command::Encode(line), given) => (line, given),
+            (other, _) => panic!("{other:?}"),
         }
     }
 

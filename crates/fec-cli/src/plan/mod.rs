@@ -29,3 +29,15 @@ fn check<Line>(line: &Line, table: &[Refusal<Line>]) -> Result<()> {
         Some(row) => Err(Failure::usage(row.what).help(row.help)),
     }
 }
+
+/// The line of a command, and the options that stand in it.
+#[cfg(test)]
+fn parsed(command: &str, words: &str) -> (crate::line::Command, given::Given) {
+    use crate::line::Cli;
+    use clap::{CommandFactory, FromArgMatches};
+    let mut fec = Cli::command();
+    let words = ["fec", command].into_iter().chain(words.split_whitespace());
+    let matches = fec.try_get_matches_from_mut(words).unwrap_or_else(|e| panic!("{e}"));
+    let given = given::Given::new(&fec, &matches);
+    (Cli::from_arg_matches(&matches).expect("a line").command, given)
+}

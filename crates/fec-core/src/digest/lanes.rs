@@ -23,10 +23,6 @@ const ROOT: u8 = 8;
 /// Most inputs that are handed over at a time: as many as the widest vectors have lanes.
 const WIDEST: usize = 16;
 
-/// Lanes of the vectors that load inputs without a byte behind them. For a rest of 2 to 7 inputs, `blake3`'s code for
-/// AVX2 and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
-const WHOLE: usize = 8;
-
 /// This many chunks of one row use lanes about as well as sixteen rows do.
 const MANY_CHUNKS: usize = 8;
 
@@ -72,21 +68,7 @@ fn hash_each<const LEN: usize>(
     (flags, start, end): (u8, u8, u8),
     out: &mut [Digest],
 ) {
-    let hash = |inputs: &[&[u8; LEN]], out: &mut [Digest]| {
-        lanes.hash_many(inputs, &IV, (counter, Counter::Same), (flags, start, end), out.as_flattened_mut());
-    };
-    let rest = inputs.len() % WHOLE;
-    if rest < 2 || lanes.count() < WHOLE {
-        return hash(inputs, out);
-    }
-    let (inputs, last) = inputs.split_at(inputs.len() - rest);
-    let (out, out_last) = out.split_at_mut(inputs.len());
-    hash(inputs, out);
-    // All lanes are used: it takes no longer than a few would.
-    let (mut filled, mut values) = ([last[0]; WHOLE], [[0; 32]; WHOLE]);
-    filled[..rest].copy_from_slice(last);
-    hash(&filled, &mut values);
-    out_last.copy_from_slice(&values[..rest]);
+    lanes.hash_many(inputs, &IV, (counter, Counter::Same), (flags, start, end), out.as_flattened_mut());
 }
 
 /// Hashes chunks of pieces that begin with chunk number `first`.
@@ -114,7 +96,6 @@ impl Chunks {
         let (chunks, rest) = piece.as_chunks::<CHUNK>();
         let inputs: Vec<&[u8; CHUNK]> = chunks.iter().collect();
         let (out, last) = out.split_at_mut(chunks.len());
-        // A load behind a chunk stays within the next one.
         let flags = (0, CHUNK_START, self.end);
         self.lanes.hash_many(&inputs, &IV, (self.first, Counter::Next), flags, out.as_flattened_mut());
         if !rest.is_empty() {

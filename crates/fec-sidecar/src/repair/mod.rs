@@ -1,7 +1,7 @@
 //! Repairs files and their sidecar: computes, proves and writes damaged or missing bytes.
 //!
 //! ```text
-//! task: asked, and damaged ─▶ plan: decided, nothing written yet ─▶ write: files, then the sidecar ─▶ outcome: told
+//! task: asked, damaged ─▶ plan: decided, not written ─▶ write: files, the sidecar ─▶ outcome: told
 //! ```
 
 pub(crate) mod actions;

@@ -4,6 +4,7 @@ mod key;
 
 use crate::line::stream::Stats;
 use crate::line::{Decode, Encode};
+use crate::plan::encode::is_network;
 use crate::run::target::{Target, is_dash, made_of_file, made_of_inputs, open_input, quoted};
 use crate::say::failure::{Exit, Failure, Result, misuse, say, say_line};
 use crate::say::sent::SentReport;
@@ -56,7 +57,6 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
 
 /// The ways that -o names, if any.
 fn ways(args: &Encode) -> Result<Vec<Way>> {
-    let is_network = |path: &Path| Address::is_one(path) || Address::is_other(path);
     let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
     named
         .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
