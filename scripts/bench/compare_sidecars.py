@@ -295,7 +295,7 @@ class Fec:
         return [sidecar + ".fecp"]
 
     def protect(self, tree, sidecar, threads, rate="16%", extra=("-q",)):
-        return [self.binary, "protect", *extra, "-r", rate, "-j", str(threads), "-o", tree.path(sidecar + ".fecp"), tree.path(tree.name)]
+        return [self.binary, "protect", "--portable", *extra, "-r", rate, "-j", str(threads), "-o", tree.path(sidecar + ".fecp"), tree.path(tree.name)]
 
     def verify(self, tree, sidecar, threads):
         return [self.binary, "verify", "-j", str(threads), tree.path(sidecar + ".fecp")]

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # fec against its peers, alternating in one process on one core; prints Markdown tables: the block code against other
-# codecs (bench/peers), and the whole way of a set against plain hashing and commonware-coding (bench/pipeline).
+# codecs (bench/peers), the code of areas against sets and a peer (its `areas`), and the whole way of a set against
+# plain hashing and commonware-coding (bench/pipeline).
 #
 #   scripts/bench/peers.sh [ROUNDS]
 #
@@ -39,6 +40,7 @@ fi
 show_provenance
 echo "load $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 on_one_core "$peers" "${1:-31}"
+on_one_core "${peers%peers}areas" "${1:-31}"
 on_one_core "$pipeline" "${1:-31}"
 # This compares one core with two.
 "$pipeline" "${1:-31}" threads

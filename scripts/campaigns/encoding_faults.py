@@ -182,6 +182,7 @@ class Campaign(faults.Campaign):
         yield "encode-keep", kept
 
         def signed(name, outputs, *more):
+            os.environ["FEC_SIGN_PASSPHRASE"] = ""     # without a terminal, a key without one is made only so
             state = self.made(plain, "keygen", "--sign", "-o", "key")
             return self.case(name, state, outputs, "encode", *five, "--sign", "key", "in.bin", *more, key="key.pub")
         yield "encode-sign", lambda name: signed(name, folder)

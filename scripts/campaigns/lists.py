@@ -66,7 +66,7 @@ def round_of(fec, rng, folder, traced):
     right = {name: rng.randbytes(rng.randint(1, scale)) for name in names}
     for nth, name in enumerate(names):
         write(at[name], right[name], WHEN + nth)
-    expect(run([fec, "protect", "-q", "-r", "300%", "d"], folder).returncode == 0, "protect fails")
+    expect(run([fec, "protect", "--portable", "-q", "-r", "300%", "d"], folder).returncode == 0, "protect fails")
     hit = rng.sample(names, rng.randint(1, len(names)))
     old = {name: rotten(rng, right[name]) for name in hit}
     for name in hit:

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """The faults of cargo-mutants, all of them in one build, so that trying one costs a run of tests and no compiling.
 
-    scripts/campaigns/mutants_at_once.py [--folder DIR] [--near] [--built] [--sample N] [--seed SEED] [--only TEXT]
-                                         [--again] [PART…]
+    scripts/campaigns/mutants_at_once.py [--folder DIR] [--built] [--sample N] [--seed SEED] [--only TEXT] [--again]
+                                         [PART…]
 
 A function with faults gets one body for each fault, and FEC_MUTANT says which body runs: `match mutant::on() { 1 => {…}
-… }`. PART is as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one build for each fault. Without
-PART all parts of fec-core run, then all of fecfile. DIR (target/mutants-at-once) gets a copy of the tree and
+… }`. PART is one that mutant_parts.py names, as for scripts/campaigns/mutants.sh, which runs cargo-mutants itself, one
+build for each fault. Without PART all of them run. DIR (target/mutants-at-once) gets a copy of the tree and
 results.tsv: id, part, verdict, the test that noticed, the fault.
 
---only takes the faults whose names contain TEXT, --sample N of each part by SEED (1). --built builds nothing and runs
-the programs in DIR, which were built for the same parts. The first run of a fault takes the tests near it; --again runs
-every test that may notice on the faults that results.tsv calls MISSED; --near builds the near tests alone, which is
-much quicker.
+--only takes the faults whose names contain TEXT, --sample N of each part by SEED (1), the same ones for the same seed.
+--built builds nothing and runs the programs and the faults that are in DIR. The first run of a fault takes the tests
+near it. --again builds and runs the faults that results.tsv calls MISSED once more, with the tests as they are now and
+with all others that may notice, and writes again.tsv.
 
 Verdicts: caught; timeout (20 s of processor for one process; noticed too); MISSED; unviable (does not compile); left
 (in a const fn, or in a fn that returns `impl Trait`, whose bodies would have several types, or outside of functions:
@@ -20,9 +20,9 @@ for scripts/campaigns/mutants.sh). Faults that .cargo/mutants.toml explains are 
 was missed. Runs of the tests take about one core; memory of each process is bounded.
 """
 import argparse
+import hashlib
 import json
 import os
-import random
 import resource
 import shutil
 import subprocess
@@ -31,37 +31,9 @@ import threading
 from collections import defaultdict
 from pathlib import Path
 
+from mutant_parts import AGAIN, FILES, LIBS, STAGES, THREADS, WITHOUT, crate_of, sampled
+
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {
-    "merkle": ("fec-core", "merkle.rs"),
-    "params": ("fec-core", "params.rs", "params/**"),
-    "format": ("fec-core", "format/**"),
-    "set": ("fec-core", "set/**"),
-    "window": ("fec-core", "window/**"),
-    "choose": ("fecfile", "choose.rs"),
-    "restore": ("fecfile", "restore.rs"),
-    "output": ("fec-base", "io/output.rs", "io/output/**"),
-}
-# Tests that have to notice, the quickest first: test binary, filter. Tests for --again come last.
-CLI = [("environment", ""), ("redirects", ""), ("repair", ""), ("words", ""), ("leftovers", ""), ("syncs", ""),
-       ("cli", ""), ("keep", ""), ("hostile", ""), ("seal", ""), ("sign", ""), ("reports", ""), ("campaign", ""), ("encodings", ""), ("golden", "")]
-STAGES = {
-    "merkle": [("fec_core", "merkle"), ("set", "")],
-    "params": [("fec_core", "params"), ("format", "")],
-    "format": [("vectors", ""), ("layouts", ""), ("fec_core", "format"), ("format", "")],
-    "set": [("set", ""), ("fec_core", "set")],
-    "window": [("fec_core", "window"), ("vectors", "streams"), ("window", "")],
-    "choose": [("fecfile", "{part}::"), *CLI], "restore": [("fecfile", "{part}::"), *CLI], "output": [("fec_base", "{part}::"), *CLI],
-}
-GOLDEN = [("encodings", ""), ("sidecars", "golden"), ("golden", ""), ("seal_golden", ""), ("stream_golden", ""), ("cli", ""), ("hostile", "")]
-CORE = [("set", ""), ("fec_core", ""), ("simple", ""), ("window", ""), ("fecfile", ""), *GOLDEN]
-MORE = [("fecfile", ""), ("encodings", ""), ("sidecars", ""), ("sidecar", "")]
-AGAIN = {part: CORE if crate == "fec-core" else MORE for part, (crate, *_) in FILES.items()}
-# Library crates, by their unit tests, and the crates of other test binaries. Every other binary is of fec-cli.
-LIBS = {"fec_core": "fec-core", "fec_base": "fec-base", "fec_live": "fec-live", "fecfile": "fecfile"}
-LIBRARY = {**LIBS, "encodings": "fecfile", "sidecars": "fec-sidecar"}
-COMMAND = {name for name, _ in CLI + MORE + GOLDEN} - LIBRARY.keys() - {"set", "simple", "window"}
-AGAIN["window"] = [("fec_live", ""), ("stream_golden", "")]
 SWITCH = """
 /// Which fault is on.
 pub mod mutant {
@@ -94,11 +66,10 @@ def listed(part):
     """The faults of a part, as cargo-mutants tells them."""
     crate, *files = FILES[part]
     wanted = [word for file in files for word in ("--file", f"crates/{crate}/src/{file}")]
-    out = subprocess.run(["cargo", "mutants", "--list", "--json", "-p", crate, *wanted,
-                          # Compiled with the feature trace alone.
-                          "--exclude", "crates/fec-core/src/window/encoder/trace.rs"],
+    wanted += [word for file in WITHOUT.get(part, []) for word in ("--exclude", f"crates/{crate}/src/{file}")]
+    out = subprocess.run(["cargo", "mutants", "--list", "--json", "-p", crate, *wanted],
                          cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return json.loads(out)
+    return [dict(fault, part=part) for fault in json.loads(out)]
 
 
 def skip_token(text, at):
@@ -187,16 +158,52 @@ class Source:
         return text, owners
 
 
-def build(folder, faults, verdicts, near):
-    """Makes a copy of the tree with all faults, without those that do not compile, and builds its test binaries."""
+def needed(part, again):
+    """The tests that have to notice: crate, test binary, filter."""
+    return [(crate_of(test, part), test, words) for test, words in STAGES[part] + (AGAIN.get(part, []) if again else [])]
+
+
+def put(path, data):
+    """Writes a file unless it is there as it should be: what did not change is not built again."""
+    if not path.is_file() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def copy_tree(tree, without):
+    """Makes a copy of the tree what the tree is, but for the files that get faults."""
+    told = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout
+    names = {name for name in told.split("\0") if name and (ROOT / name).exists()}
+    for path in [path for path in tree.rglob("*") if path.is_file() or path.is_symlink()]:
+        if str(path.relative_to(tree)) not in names:
+            path.unlink()
+    for name in names - without:
+        if (ROOT / name).is_symlink():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).unlink(missing_ok=True)
+            (tree / name).symlink_to((ROOT / name).readlink())
+        else:
+            put(tree / name, (ROOT / name).read_bytes())
+            shutil.copymode(ROOT / name, tree / name)
+
+
+def build(folder, faults, verdicts, again):
+    """Makes a copy of the tree with all faults, without those that do not compile, and builds its test binaries. Those
+    that did not compile in the same file the last time are not tried again."""
     tree, env = folder / "tree", cargo_env(folder)
-    shutil.rmtree(tree, ignore_errors=True)
-    shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns("target", ".git", "mutants.out"))
-    lib = tree / "crates/fec-core/src/lib.rs"
-    lib.write_text(lib.read_text() + SWITCH)
+    lib = "crates/fec-core/src/lib.rs"
+    copy_tree(tree, {lib} | {fault["file"] for fault in faults})
+    put(tree / lib, (ROOT / lib).read_bytes() + SWITCH.encode())
+    unviable = folder / "unviable.json"
+    known = set(json.loads(unviable.read_text())) if unviable.exists() else set()
     sources = {}
     for fault in faults:
         source = sources.setdefault(fault["file"], Source(fault["file"]))
+        fault["key"] = hashlib.sha256((source.text + fault["name"] + fault["replacement"]).encode()).hexdigest()
+        if fault["key"] in known:
+            verdicts[fault["id"]] = ("unviable", "")
+            continue
         if fault["function"] is None:
             verdicts[fault["id"]] = ("left", "no function")
             continue
@@ -206,19 +213,28 @@ def build(folder, faults, verdicts, near):
             verdicts[fault["id"]] = ("left", "kind of function")
             continue
         source.functions[start, end].append(fault)
-    names = {name for part in {fault["part"] for fault in faults} for name, _ in STAGES[part] + ([] if near else AGAIN[part])}
-    packages = sorted({"fec-core"} | {LIBRARY[name] for name in names & LIBRARY.keys()} | ({"fec-cli"} if names & COMMAND else set()))
-    test = ["cargo", "test", *(f"-p={crate}" for crate in packages), "--no-default-features", "--no-run", "--message-format=json", "-q",
-            "--lib", *(f"--test={name}" for name in sorted(names - LIBS.keys()))]
+    parts = {fault["part"] for fault in faults}
+    # A name of test binaries may be that of several crates: each crate is built on its own.
+    binaries_of = defaultdict(set)
+    for part in parts:
+        for crate, test, _ in needed(part, again):
+            binaries_of[crate].add(test)
     # cargo check finds most faults that do not compile, and is quick.
-    commands = [["cargo", "check", "-p", "fec-core", "-p", "fec-base", "-p", "fecfile", "--message-format=json", "-q"], test]
+    crates = sorted({"fec-core"} | {FILES[part][0] for part in parts})
+    commands = [["cargo", "check", *(f"-p={crate}" for crate in crates), "--message-format=json", "-q"]]
+    for crate, tests in sorted(binaries_of.items()):
+        named = [f"--test={name}" for name in sorted(tests - LIBS.keys())] + (["--lib"] if tests & LIBS.keys() else [])
+        commands.append(["cargo", "test", f"-p={crate}", "--no-default-features", "--no-run",
+                         "--message-format=json", "-q", *named])
+    binaries = {}
     while commands:
         owners = {}
         for path, source in sources.items():
             text, owners[path] = source.render(path.split("/")[1], verdicts)
-            (tree / path).write_text(text)
+            put(tree / path, text.encode())
         built = subprocess.run(commands[0], cwd=tree, env=env, capture_output=True, text=True)
         if built.returncode == 0:
+            binaries |= programs(built.stdout)
             del commands[0]
             continue
         new = set()
@@ -233,13 +249,20 @@ def build(folder, faults, verdicts, near):
         if not new:
             sys.exit(built.stderr[-3000:] + built.stdout[-6000:])
         verdicts.update((one, ("unviable", "")) for one in new)
+        known |= {fault["key"] for fault in faults if fault["id"] in new}
+        unviable.write_text(json.dumps(sorted(known)))
         print(f"{len(new)} do not compile", flush=True)
-    binaries = {}
-    for line in built.stdout.splitlines():
-        artifact = json.loads(line)
-        if artifact.get("executable") and artifact["profile"]["test"]:
-            binaries[artifact["target"]["name"]] = (artifact["executable"], str(Path(artifact["manifest_path"]).parent))
     return binaries
+
+
+def programs(told):
+    """The test binaries that cargo tells of, by crate and name, each with the folder to run it in."""
+    found = {}
+    for artifact in map(json.loads, told.splitlines()):
+        if artifact.get("executable") and artifact["profile"]["test"]:
+            place = Path(artifact["manifest_path"]).parent
+            found[f"{place.name} {artifact['target']['name']}"] = (artifact["executable"], str(place))
+    return found
 
 
 def bounds():
@@ -249,14 +272,14 @@ def bounds():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def verdict_of(number, part, stages, binaries):
-    for test, words in stages[part]:
-        binary, place = binaries[test]
-        env = dict(os.environ, FEC_MUTANT=str(number), RUST_TEST_THREADS="1", RUST_BACKTRACE="0", FEC_MUTATIONS="300")
+def verdict_of(number, part, again, binaries):
+    for crate, test, words in needed(part, again):
+        binary, place = binaries[f"{crate} {test}"]
+        env = dict(os.environ, FEC_MUTANT=str(number), RUST_TEST_THREADS=str(THREADS.get(part, 1)), RUST_BACKTRACE="0", FEC_MUTATIONS="300")
         command = [binary, *words.format(part=part).split()]
         with subprocess.Popen(command, cwd=place, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               errors="replace", preexec_fn=bounds, start_new_session=True) as run:
-            late = threading.Timer(300, os.killpg, (run.pid, 9))
+            late = threading.Timer(120, os.killpg, (run.pid, 9))
             late.start()
             # The first test that fails is enough.
             failed = any(line.startswith("test ") and line.endswith(" FAILED\n") for line in run.stdout)
@@ -270,48 +293,52 @@ def verdict_of(number, part, stages, binaries):
     return ("MISSED", "")
 
 
+def chosen(options, folder, parts):
+    """The faults that are to be tried."""
+    missed = None
+    if options.again:
+        lines = [line.split("\t") for line in (folder / "results.tsv").read_text().splitlines()]
+        missed = {(line[1], line[4]) for line in lines if line[2] == "MISSED"}
+    faults = []
+    for part in parts:
+        of = [fault for fault in listed(part) if (options.only or "") in fault["name"]]
+        if missed is not None:
+            of = [fault for fault in of if (part, fault["name"]) in missed]
+        if options.sample:
+            of = [of[at] for at in sampled([fault["name"] for fault in of], options.sample, options.seed)]
+        faults += of
+    return [dict(fault, id=number) for number, fault in enumerate(faults, 1)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=ROOT / "target/mutants-at-once")
-    parser.add_argument("--near", action="store_true")
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--only")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *FILES])
     options = parser.parse_args()
     parts = options.parts or list(FILES)
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    faults = [dict(fault, part=part) for part in parts for fault in listed(part)]
-    for number, fault in enumerate(faults, 1):
-        fault["id"] = number
     kept = folder / "built.json"
-    if options.built or options.again:
-        binaries, verdicts = json.loads(kept.read_text())
+    if options.built:
+        binaries, verdicts, faults = json.loads(kept.read_text())
         verdicts = {int(number): tuple(verdict) for number, verdict in verdicts.items()}
+        faults = [fault for fault in faults if (options.only or "") in fault["name"] and fault["part"] in parts]
     else:
-        verdicts = {}
-        binaries = build(folder, faults, verdicts, options.near)
-        kept.write_text(json.dumps((binaries, verdicts)))
-    stages, file = (AGAIN, "again.tsv") if options.again else (STAGES, "results.tsv")
-    for part in parts:
-        if (without := verdict_of(0, part, stages, binaries))[0] != "MISSED":
+        verdicts, faults = {}, chosen(options, folder, parts)
+        binaries = build(folder, faults, verdicts, options.again)
+        kept.write_text(json.dumps((binaries, verdicts, faults)))
+    for part in sorted({fault["part"] for fault in faults}):
+        if (without := verdict_of(0, part, options.again, binaries))[0] != "MISSED":
             sys.exit(f"{part}: {without} without any fault")
-    chosen = [fault for fault in faults if (options.only or "") in fault["name"]]
-    if options.again:
-        lines = [line.split("\t") for line in (folder / "results.tsv").read_text().splitlines()]
-        missed = {int(line[0]) for line in lines if line[2] == "MISSED"}
-        chosen = [fault for fault in chosen if fault["id"] in missed]
-    if options.sample:
-        several = [[fault for fault in chosen if fault["part"] == part] for part in parts]
-        chosen = [fault for some in several
-                  for fault in random.Random(options.seed).sample(some, min(options.sample, len(some)))]
     counts = defaultdict(lambda: defaultdict(int))
-    with (folder / file).open("w") as results:
-        for fault in chosen:
-            verdict = verdicts.get(fault["id"]) or verdict_of(fault["id"], fault["part"], stages, binaries)
+    with (folder / ("again.tsv" if options.again else "results.tsv")).open("w") as results:
+        for fault in faults:
+            verdict = verdicts.get(fault["id"]) or verdict_of(fault["id"], fault["part"], options.again, binaries)
             counts[fault["part"]][verdict[0]] += 1
             line = "\t".join([str(fault["id"]), fault["part"], *verdict, fault["name"]])
             print(line, file=results, flush=True)

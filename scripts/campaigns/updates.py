@@ -111,13 +111,21 @@ class Round:
         size = rng.choice((0, rng.randrange(1, 1024), rng.randrange(1, 1024), 1024 * rng.randrange(1, 9), rng.randrange(20_000), rng.randrange(20_000), rng.randrange(self.largest)))
         if rng.random() < 0.1:
             return bytes(size)
-        return rng.randbytes(size)
+        content = rng.randbytes(size)
+        if rng.random() < 0.2:
+            at = rng.randrange(size + 1)
+            content = (content[:at] + bytes(rng.choice((5000, 20_000, size))))[:size].ljust(size, b"x")
+        return content
 
     def write(self, key, content):
         path = self.path(key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as f:
-            f.write(content)
+            f.truncate(len(content))
+            for at in range(0, len(content), 4096):     # zeros are holes
+                if any(content[at:at + 4096]):
+                    f.seek(at)
+                    f.write(content[at:at + 4096])
         self.stamp(path)
 
     def keys(self, kind="file"):
@@ -218,7 +226,11 @@ class Round:
 
     def overwrite(self, path, content):
         with open(path, "wb") as f:
-            f.write(content)
+            f.truncate(len(content))
+            for at in range(0, len(content), 4096):     # zeros are holes
+                if any(content[at:at + 4096]):
+                    f.seek(at)
+                    f.write(content[at:at + 4096])
         self.stamp(path)
 
     # ------------------------------------------------------------ checks
@@ -321,19 +333,21 @@ class Round:
         catalog = reader.catalog
         block, spare, set_of = catalog.block, {}, {}
         shard_at = []                                      # (place, set) of each recovery shard
-        for nth, (k, m, G, area, first, position, digest_at) in enumerate(catalog.groups):
+        for nth, group in enumerate(catalog.groups):
+            k, m, G, area, first, position = group[:6]
             for s in range(G):
                 spare[nth, s] = m
             for p in range(k * G):
-                set_of[position + p] = nth, p % G
+                set_of[position + p] = nth, group.set_of(p)
             for x in range(m * G):
                 shard_at.append((catalog.areas[area][0] + block_place(first + x, catalog.areas[area], block), (nth, x % G)))
         named = {p for x in catalog.entries for p in oracle_sidecar.places_of(catalog, x)}
-        for nth, (k, m, G, _, _, position, digest_at) in enumerate(catalog.groups):
-            for p in range(k * G):
+        for nth, group in enumerate(catalog.groups):
+            position, digest_at = group.position, group.digest_at
+            for p in range(group.k * group.G):
                 d = catalog.digests[digest_at + p]
                 if d == GONE or position + p not in named and d != NOTHING:
-                    spare[nth, p % G] -= 1
+                    spare[nth, group.set_of(p)] -= 1
         lost = set()
 
         def take(positions, shards=()):
@@ -419,9 +433,10 @@ class Round:
             block = catalog.block
             plain = [bytearray(after), bytearray(whole)]
             named = {p for x in catalog.entries for p in oracle_sidecar.places_of(catalog, x)}
-            for k, m, G, area, first, position, digest_at in catalog.groups:
-                alive = {p % G for p in range(k * G) if position + p in named}
-                gone = {p % G for p in range(k * G) if catalog.digests[digest_at + p] == GONE} - alive
+            for group in catalog.groups:
+                k, m, G, area, first, position, digest_at, _ = group
+                alive = {group.set_of(p) for p in range(k * G) if position + p in named}
+                gone = {group.set_of(p) for p in range(k * G) if catalog.digests[digest_at + p] == GONE} - alive
                 for x in range(m * G):
                     at = catalog.areas[area][0] + block_place(first + x, catalog.areas[area], block)
                     for y in plain if x % G in gone else ():
@@ -483,7 +498,7 @@ class Round:
         self.sha256, self.most = rng.random() < 0.2, 1
         redundancy = rng.choice(REDUNDANCIES)
         self.story.append("protect -r %s%s" % (redundancy, " --sha256" if self.sha256 else ""))
-        root = self.run("protect", "d", "-o", self.name, "-q", "--no-sync", "-r", redundancy, *(("--sha256",) if self.sha256 else ()))[1].decode().strip()
+        root = self.run("protect", "--portable", "d", "-o", self.name, "-q", "--no-sync", "-r", redundancy, *(("--sha256",) if self.sha256 else ()))[1].decode().strip()
         is_whole = True                                    # no piece of a generation before was lost
         for _ in range(rng.randrange(2, 9)):
             before = look(self.base)

@@ -2,14 +2,14 @@
 
     python3 scripts/oracle PART COMMAND …
 
-PART is encoding (shard files and containers), stream, sidecar, stores, seal or reference (the codes alone); `PART
+PART is encoding (shard files and containers), stream, sidecar, stores, seal, area or reference (the codes alone); `PART
 --help` tells its commands.
 """
 import importlib
 import sys
 from pathlib import Path
 
-PARTS = ("encoding", "stream", "sidecar", "stores", "seal", "reference")
+PARTS = ("encoding", "stream", "sidecar", "stores", "seal", "area", "reference")
 
 
 def run():

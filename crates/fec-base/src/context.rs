@@ -1,8 +1,10 @@
-//! The environment of every operation: threads, kernel, limits, the receiver of progress, and a way to end it.
+//! The environment of every operation: threads, kernel, limits, the receiver of progress and notices, and a way to end
+//! it.
 
 use crate::error::{Action, Error, ErrorKind, Result};
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::WINDOW_LIMIT;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,7 +53,7 @@ impl Default for Settings {
     }
 }
 
-/// Settings, the receiver of progress, and what may end the operation early.
+/// Settings, the receiver of progress and notices, and what may end the operation early.
 ///
 /// ```
 /// use fec_base::context::{Cancel, Context, Settings};
@@ -66,8 +68,10 @@ impl Default for Settings {
 pub struct Context<'a> {
     /// Threads, kernel and limits.
     pub settings: Settings,
-    /// The receiver of progress.
+    /// The receiver of progress and notices.
     pub progress: &'a dyn Progress,
+    /// The receiver gets notices alone.
+    is_silent: bool,
     /// Ends the operation between two sets, or pieces of at most a few megabytes, with [`ErrorKind::Cancelled`]. No
     /// output appears then, and the next repair ends one in place. Transfers of stores and live streams have a stop of
     /// their own.
@@ -81,14 +85,14 @@ impl Default for Context<'_> {
 }
 
 impl<'a> Context<'a> {
-    /// These settings, without progress, and with nothing that could end the operation.
+    /// These settings, without progress and notices, and with nothing that could end the operation.
     pub fn new(settings: Settings) -> Context<'a> {
-        Context { settings, progress: &Silent, cancel: None }
+        Context { settings, progress: &Silent, is_silent: false, cancel: None }
     }
 
-    /// The same context with a receiver of progress.
+    /// The same context with a receiver of progress and notices.
     pub fn with_progress(self, progress: &'a dyn Progress) -> Context<'a> {
-        Context { progress, ..self }
+        Context { progress, is_silent: false, ..self }
     }
 
     /// The same context with something that may end the operation.
@@ -116,12 +120,13 @@ impl<'a> Context<'a> {
 
     /// Starts to count the bytes of `action`.
     pub fn meter(&self, action: Action, total: Option<u64>) -> Gauge<'a> {
-        Gauge { action, meter: self.progress.begin(action, total), context: *self }
+        let progress: &'a dyn Progress = if self.is_silent { &Silent } else { self.progress };
+        Gauge { action, meter: progress.begin(action, total), context: *self }
     }
 
-    /// The same context without progress.
+    /// The same context without progress; notices are passed on.
     pub fn silent(&self) -> Context<'a> {
-        Context { progress: &Silent, ..*self }
+        Context { is_silent: true, ..*self }
     }
 }
 
@@ -195,10 +200,31 @@ impl Cancel {
     }
 }
 
-/// Receives reports of progress.
+/// A fact that an operation came upon, and that does not change its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice<'a> {
+    /// A leftover of a killed process was removed.
+    Removed {
+        /// Its path.
+        path: &'a Path,
+        /// Its length in bytes, or that of the files in it.
+        bytes: u64,
+    },
+    /// A file that is read is open for writing elsewhere. Bytes being written at that moment may be read partly old and
+    /// partly new, without a trace.
+    OpenElsewhere {
+        /// Its path.
+        path: &'a Path,
+    },
+}
+
+/// Receives reports of progress, and notices.
 pub trait Progress: Sync {
     /// `action` begins. It processes `total` bytes, or a number not known yet.
     fn begin(&self, action: Action, total: Option<u64>) -> Box<dyn Meter + '_>;
+    /// Takes a notice, from any thread and perhaps more than once. Nothing is done with it unless this is implemented.
+    fn note(&self, _notice: Notice<'_>) {}
 }
 
 /// Counts the bytes of one action. Shared by all threads; it ends when it is dropped.
@@ -211,7 +237,7 @@ pub trait Meter: Sync + Send {
     fn finish(&self) {}
 }
 
-/// Progress that goes nowhere.
+/// Progress and notices that go nowhere.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 
@@ -223,4 +249,37 @@ impl Progress for Silent {
 
 impl Meter for Silent {
     fn add(&self, _bytes: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Numbers of begun actions and of notices.
+    #[derive(Default)]
+    struct Counted(AtomicUsize, AtomicUsize);
+
+    impl Progress for Counted {
+        fn begin(&self, _action: Action, _total: Option<u64>) -> Box<dyn Meter + '_> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Box::new(Silent)
+        }
+
+        fn note(&self, _notice: Notice<'_>) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_silent_context_passes_notices_on_and_no_progress() {
+        let (first, second) = (Counted::default(), Counted::default());
+        let context = Context::default().with_progress(&first);
+        for context in [context, context.silent(), context.silent().with_progress(&second)] {
+            context.meter(Action::Read, None).finish();
+            context.progress.note(Notice::OpenElsewhere { path: Path::new("a") });
+        }
+        let counts = [first, second].map(|counted| (counted.0.into_inner(), counted.1.into_inner()));
+        assert_eq!(counts, [(1, 2), (1, 1)]);
+    }
 }

@@ -1,5 +1,6 @@
 //! Sorted lists of byte ranges, joined where they touch.
 
+use crate::names::bytes;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -81,7 +82,7 @@ impl Ranges {
     /// Lines for people, one for each range, up to `most`.
     pub fn describe(&self, what: &str, most: usize, out: &mut String) {
         for (start, end) in self.ranges.iter().take(most) {
-            out.push_str(&format!("  {what}: bytes {start} to {} ({} bytes)\n", end - 1, end - start));
+            out.push_str(&format!("  {what}: bytes {start} to {} ({})\n", end - 1, bytes(end - start)));
         }
         if self.len() > most {
             out.push_str(&format!("  {what}: {} more ranges\n", self.len() - most));

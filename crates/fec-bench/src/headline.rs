@@ -14,6 +14,7 @@ pub(crate) fn headline(preset: Preset, tables: &[FigureTable]) -> String {
         Preset::Kernels => kernels(tables),
         Preset::Batch => batch(tables),
         Preset::Sets => sets(tables),
+        Preset::Tree => tree(tables),
         Preset::Files => files(tables),
         Preset::Roof => roof(tables),
         Preset::Model => model(tables),
@@ -118,6 +119,19 @@ fn sets(tables: &[FigureTable]) -> Option<String> {
         "codes at {:.1} to {:.1} Gb/s on one core, by k, m and the length of shards",
         low / 1e3,
         high / 1e3
+    ))
+}
+
+fn tree(tables: &[FigureTable]) -> Option<String> {
+    let largest = rows(tables, "trees").iter().max_by(|a, b| {
+        let nodes = |row: &Row| number(row, "leaves").unwrap_or(0.0) + number(row, "speedup").unwrap_or(0.0);
+        nodes(a).total_cmp(&nodes(b))
+    })?;
+    Some(format!(
+        "a tree of {} leaves takes {:.2} ms on one core, {:.1} times as fast as node by node",
+        number(largest, "leaves")?,
+        number(largest, "time_us")? / 1e3,
+        number(largest, "speedup")?
     ))
 }
 

@@ -22,6 +22,8 @@ pub enum Preset {
     Batch,
     /// A sweep over k, m and the length of shards.
     Sets,
+    /// Hash trees node by node and level by level, and whole sets of short shards.
+    Tree,
     /// Real files through encode, verify and decode: read, code, hash, write, sync.
     Files,
     /// The best that the machine can do: memory by cache level, hashes, writing to the page cache.
@@ -41,11 +43,12 @@ pub enum Preset {
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Preset; 11] = [
+    pub const ALL: [Preset; 12] = [
         Preset::Reference,
         Preset::Kernels,
         Preset::Batch,
         Preset::Sets,
+        Preset::Tree,
         Preset::Files,
         Preset::Roof,
         Preset::Model,
@@ -62,6 +65,7 @@ impl Preset {
             Preset::Kernels => "kernels",
             Preset::Batch => "batch",
             Preset::Sets => "sets",
+            Preset::Tree => "tree",
             Preset::Files => "files",
             Preset::Roof => "roof",
             Preset::Model => "model",

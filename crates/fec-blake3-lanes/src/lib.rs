@@ -21,6 +21,9 @@ pub enum Counter {
 /// AVX2 and AVX-512 loads up to 48 bytes behind the first one, which may end where memory does.
 const WHOLE: usize = 8;
 
+/// Lanes of the widest vectors.
+const WIDEST: usize = 16;
+
 /// The vectors of one kind of processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes(Platform);
@@ -70,21 +73,28 @@ impl Lanes {
             };
             self.0.hash_many(inputs, key, first, increment, flags, start, end, out);
         };
-        let rest = inputs.len() % WHOLE;
-        if rest < 2 || self.count() < WHOLE {
-            return hash(inputs, first, out);
-        }
+        let rest = match inputs.len() % self.count() {
+            rest if self.count() < WHOLE || rest % WHOLE < 2 => return hash(inputs, first, out),
+            rest if rest > WHOLE => rest,
+            rest => rest % WHOLE,
+        };
         let (inputs, last) = inputs.split_at(inputs.len() - rest);
         let (out, out_last) = out.split_at_mut(32 * inputs.len());
         hash(inputs, first, out);
-        // All lanes are used: it takes no longer than a few would.
-        let (mut filled, mut values) = ([last[0]; WHOLE], [0; 32 * WHOLE]);
-        filled[..rest].copy_from_slice(last);
-        let first = match then {
+        let next = match then {
             Counter::Same => first,
             Counter::Next => first + inputs.len() as u64,
         };
-        hash(&filled, first, &mut values);
+        if let [one, other] = last {
+            let second = next + u64::from(then == Counter::Next);
+            hash(&[*one], next, out_last);
+            return hash(&[*other], second, &mut out_last[32..]);
+        }
+        // All lanes are used: it takes no longer than a few would.
+        let width = if rest > WHOLE { WIDEST } else { WHOLE };
+        let (mut filled, mut values) = ([last[0]; WIDEST], [0; 32 * WIDEST]);
+        filled[..rest].copy_from_slice(last);
+        hash(&filled[..width], next, &mut values);
         out_last[..32 * rest].copy_from_slice(&values[..32 * rest]);
     }
 }

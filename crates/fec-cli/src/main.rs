@@ -15,16 +15,18 @@ mod system;
 mod units;
 
 use clap::{CommandFactory, FromArgMatches};
-use fec_base::io::temporary::{Removed, take_removed};
 use fec_base::names::{bytes, show};
-use fec_base::program::lease::take_open_elsewhere;
 use line::{Cli, Command};
 use plan::given::Given;
 use plan::options::TEXT;
+use run::target::kind;
 use run::{bench, decode, encode, keygen, lists, manual, repair, sidecar, verify};
 use say::failure::{self, Exit, Failure};
 use say::{terminal, usage};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use system::progress::Notices;
 use system::{closed, secrets, signals};
 
 /// Parses the command line. Also returns the options that stand in it.
@@ -56,8 +58,9 @@ fn main() -> ExitCode {
     if cli.common.locate && outcome.is_ok() {
         failure::say_line(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }
+    let notices = Notices::take();
     if !cli.common.quiet && !cli.common.json {
-        for Removed { path, bytes: count } in take_removed() {
+        for (path, count) in notices.removed {
             failure::say(&format!(
                 "removed {} ({}), which a killed run had left",
                 show(path.strip_prefix(".").unwrap_or(&path)),
@@ -66,7 +69,7 @@ fn main() -> ExitCode {
         }
     }
     if !cli.common.quiet {
-        warn_of_writers();
+        warn_of_writers(&notices.open_elsewhere);
     }
     match outcome {
         Ok(exit) => {
@@ -77,7 +80,11 @@ fn main() -> ExitCode {
         Err(failure) => {
             failure::say(&failure.to_string());
             if cli.common.json {
-                settings::report_failure(&failure, cli.command.stdout_is_data());
+                settings::report_failure(
+                    &failure,
+                    given.command(),
+                    plan::stdout::stdout_is_data(&cli.command, kind),
+                );
             }
             failure.exit.code().into()
         }
@@ -85,9 +92,8 @@ fn main() -> ExitCode {
 }
 
 /// Warns of inputs that were open for writing elsewhere: nobody can know whether they stayed the same.
-fn warn_of_writers() {
+fn warn_of_writers(open: &BTreeSet<PathBuf>) {
     const NAMED: usize = 3;
-    let open = take_open_elsewhere();
     for path in open.iter().take(NAMED) {
         failure::say(&format!(
             "warning: {} was open for writing elsewhere while it was read: what was written just then may be torn",

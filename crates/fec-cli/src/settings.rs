@@ -1,22 +1,20 @@
 //! Checked settings that all commands use.
 
 use crate::line::Common;
+use crate::plan::common;
 use crate::plan::given::Given;
 use crate::run::tuned;
 use crate::say::failure::{Exit, Failure, Result, note_said, say, say_line};
+use crate::say::state::{Ended, Head, Outcome};
 use crate::say::terminal::{folded, harmless};
 use crate::system::closed::check_stdout;
 use crate::system::progress::{Bars, Mode};
 use fec_base::context::{Context, Progress};
 use fec_base::io::output::Policy;
 use fec_base::names::show_bytes;
-use fec_base::processor;
 use fec_base::program::interrupt;
-use fec_core::gf256::kernel::{Backend, BackendError};
+use fec_core::gf256::kernel::Backend;
 use serde::Serialize;
-
-/// The version of all JSON objects that fec prints. It changes when a field changes its meaning.
-pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// The common options, checked.
 #[derive(Clone, Copy, Debug)]
@@ -42,19 +40,12 @@ impl Settings {
     pub(crate) fn new(common: &Common, given: Given) -> Result<Settings> {
         let backend = match &common.backend {
             None => Backend::best(),
-            Some(name) => Backend::by_name(name).map_err(|e: BackendError| {
-                let have: Vec<&str> = Backend::available().map(Backend::name).collect();
-                Failure::usage(format!("--backend {name}: {e}"))
-                    .help(format!("this machine has: {}", have.join(", ")))
-            })?,
+            Some(name) => common::backend(name)?,
         };
         let (own, kept) = tuned::own(backend);
         let tuning = match &common.tuning {
             None => own,
-            Some(changes) => own.changed(changes).map_err(|e| {
-                Failure::usage(format!("--tuning {changes}: {e}"))
-                    .help(format!("this machine's are {}", processor::listed(own)))
-            })?,
+            Some(changes) => common::tuning(own, changes)?,
         };
         let backend = backend.with_tuning(tuning);
         let threads = match common.threads {
@@ -104,9 +95,14 @@ impl Settings {
     }
 
     /// Prints the result that a command exists for on standard output: as JSON, as `text`, or nothing with -q.
-    pub(crate) fn report_here(&self, report: &impl Serialize, text: &str) -> Result<()> {
+    pub(crate) fn report_here(
+        &self,
+        report: &impl Serialize,
+        outcome: impl Into<Outcome>,
+        text: &str,
+    ) -> Result<()> {
         match (self.json, self.quiet) {
-            (true, _) => self.report(report, text, false),
+            (true, _) => self.report(report, outcome, text, false),
             (false, true) => Ok(()),
             (false, false) => {
                 note_said();
@@ -132,10 +128,15 @@ impl Settings {
 
     /// Prints the final report of a command: JSON on standard output (or on standard error if standard output carries
     /// the payload), or `text` on standard error.
-    pub(crate) fn report(&self, report: &impl Serialize, text: &str, stdout_is_data: bool) -> Result<()> {
+    pub(crate) fn report(
+        &self,
+        report: &impl Serialize,
+        outcome: impl Into<Outcome>,
+        text: &str,
+        stdout_is_data: bool,
+    ) -> Result<()> {
         if self.json {
-            let line = serde_json::to_string(report)
-                .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
+            let line = self.json_line(report, outcome)?;
             note_said();
             if !stdout_is_data {
                 return print_line(&line);
@@ -146,6 +147,22 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+impl Settings {
+    /// A report as a line of JSON, with the fields that all have.
+    pub(crate) fn json_line(&self, report: &impl Serialize, outcome: impl Into<Outcome>) -> Result<String> {
+        json(&Head::new(self.given.command(), outcome).with(report))
+    }
+}
+
+/// A report of `fec-bench` as a line of JSON, with the fields that all have.
+pub(crate) fn json_of_bench(report: &impl Serialize, exit: Exit) -> Result<String> {
+    json(&Ended::new(report, exit))
+}
+
+fn json(report: &impl Serialize) -> Result<String> {
+    serde_json::to_string(report).map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))
 }
 
 /// Prints a line on standard output.
@@ -175,17 +192,14 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
 }
 
 /// Prints the final JSON object of a command that failed.
-pub(crate) fn report_failure(failure: &Failure, stdout_is_data: bool) {
+pub(crate) fn report_failure(failure: &Failure, command: &str, stdout_is_data: bool) {
     #[derive(Serialize)]
     struct Report<'a> {
-        schema_version: u32,
         error: &'a str,
         help: Option<&'a str>,
-        exit_code: u8,
     }
-    let (error, help) = (failure.message.as_str(), failure.help.as_deref());
-    let report = Report { schema_version: SCHEMA_VERSION, error, help, exit_code: failure.exit.code() };
-    if let Ok(line) = serde_json::to_string(&report) {
+    let report = Report { error: &failure.message, help: failure.help.as_deref() };
+    if let Ok(line) = serde_json::to_string(&Head::new(command, failure.exit).with(&report)) {
         if stdout_is_data {
             say_line(&line);
         } else {

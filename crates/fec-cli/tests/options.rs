@@ -8,11 +8,14 @@ mod table;
 
 use common::{Arena, code, listing, payload, text};
 use std::fs;
-use table::{COMMANDS, CONTAINER, GATES, KEYS, LINK, LIST, Mode, NETWORK, NEW, PIPE, SEVERAL, SHARDS};
+use table::{
+    COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, SEVERAL,
+    SHARDS,
+};
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 66] = [
+const VALUES: [(&str, &str); 68] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
@@ -60,6 +63,7 @@ const VALUES: [(&str, &str); 66] = [
     ("roots", "roots"),
     ("rounds", "1"),
     ("sample", "50%"),
+    ("ignore", "edited"),
     ("save", "saved"),
     ("segment-size", "1M"),
     ("set-size", "1M"),
@@ -75,6 +79,7 @@ const VALUES: [(&str, &str); 66] = [
     ("to", "places"),
     ("ttl", "1"),
     ("undo", "undo.tar"),
+    ("owner", "0"),
     ("uploads", "1"),
     ("wait-ms", "1000"),
     ("window", "6000"),
@@ -109,6 +114,7 @@ fn furnished() -> Arena {
     arena.write("b", &payload(2, 50_000));
     arena.write("list", b"a\nb\n");
     arena.write("d/one", b"one");
+    arena.write("d/two", b"two");
     arena.write("e/two", b"two");
     arena.write("passphrase", b"\n");
     let root = text(&arena.expect(["encode", "a", "-q"], 0).stdout);
@@ -154,6 +160,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("verify", CONTAINER) => &["a.fec"],
         ("verify", PIPE) => return (vec!["-"], arena.read("a.fec")),
         ("verify", SIDECAR) => &["d.fecp"],
+        ("verify", PART) => &["d.fecp", "d/one"],
         ("verify", SEVERAL) => &["a.fec", "b.fec", "d.fecp"],
         ("verify", SIDECARS) => &["d.fecp", "e.fecp"],
         ("verify", LIST) => &["--roots", "roots"],
@@ -161,8 +168,11 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("repair", SHARDS) => &["a.shards"],
         ("repair", CONTAINER) => &["a.fec"],
         ("repair", SIDECAR) => &["d.fecp"],
+        ("repair", SEVERAL) => &["a.fec", "b.fec"],
+        ("repair", SIDECARS) => &["d.fecp", "e.fecp"],
         ("repair", STORES) => &["--from", "p1", "--root", "@stored-root"],
         ("protect", NEW) => &["a", "-o", "new.fecp"],
+        ("protect", GENERATIONS) => &["d", "--list"],
         ("protect", UPDATE) => &["d", "--update"],
         ("manifest", SIDECAR) => &["d.fecp"],
         ("keygen", KEYS) => &["-o", "new-key"],
@@ -182,7 +192,7 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     let is_flag = (command, option) == ("keygen", "sign");
     let root = match mode {
         CONTAINER | PIPE => "@container-root",
-        SIDECAR | UPDATE => "@sidecar-root",
+        SIDECAR | PART | UPDATE => "@sidecar-root",
         STORES => "@stored-root",
         _ => "@root",
     };
@@ -207,7 +217,8 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
 }
 
 /// Options that choose the mode of a command.
-const CHOOSING: [(&str, &str); 11] = [
+const CHOOSING: [(&str, &str); 12] = [
+    ("protect", "list"),
     ("encode", "stream"),
     ("encode", "to"),
     ("encode", "files-from"),
@@ -249,7 +260,7 @@ fn an_option_that_does_nothing_is_refused() {
 /// Asserts that a refusal names the option, and the one that chose the mode, and gives the advice of the table.
 fn names_why(command: &table::Command, option: &str, mode: Mode, (args, said): (&[String], &str)) {
     // A root chooses among several inputs, or none of them has it.
-    if (command.name, option) == ("verify", "root") {
+    if matches!(command.name, "verify" | "repair") && option == "root" {
         return;
     }
     let is_together = |with: &&str| with.starts_with("--") && said.contains(*with);

@@ -1,9 +1,10 @@
-//! Redirected standard output gets data, or whatever an option asks for, and never a root in place of data.
+//! The work does not depend on what standard output is: a file becomes shard files, or a payload of its name, and data
+//! goes through standard output where -o says so or standard input is read.
 
 mod common;
 
-use common::{Arena, expect, listing, payload, root, text};
-use std::fs::{self, File, OpenOptions};
+use common::{Arena, listing, payload, root, text};
+use std::fs::{self, OpenOptions};
 use std::process::{Command, Output, Stdio};
 
 fn arena() -> (Arena, Vec<u8>) {
@@ -15,24 +16,108 @@ fn arena() -> (Arena, Vec<u8>) {
 
 /// Runs a shell command, in which `fec` is the binary under test.
 fn shell(arena: &Arena, command: &str) -> Output {
-    let words = std::env::var("FEC_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_fec").to_owned());
-    let script = format!("fec() {{ {words} \"$@\"; }}; {command}");
+    let script = format!("fec() {{ {} \"$@\"; }}; {command}", common::fec_words());
     Command::new("sh").args(["-c", &script]).current_dir(&arena.work).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Asserts the exit code, and returns what was said on standard error.
+fn expect(output: &Output, exit: i32) -> String {
+    common::expect(output, exit);
+    text(&output.stderr)
+}
+
+/// The commands that a message advises.
+fn advice(said: &str) -> Vec<String> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("       fec "));
+    lines.map(|line| format!("fec {line}")).collect()
+}
+
+/// A new file, a file that is appended to, one that is written to already, and a pipe.
+const SINKS: [&str; 4] = ["> out", ">> out", "> out 2>&1", "| cat > out"];
+
 #[test]
-fn a_new_file_gets_a_container_and_the_payload() {
+fn a_file_becomes_shard_files_wherever_standard_output_goes() {
+    for sink in SINKS {
+        let (arena, _) = arena();
+        expect(&shell(&arena, &format!("fec encode input -q {sink}")), 0);
+        assert_eq!(listing(&arena.work), ["input", "input.shards", "out"], "{sink}");
+        expect(&shell(&arena, "fec verify input.shards --root @out"), 0);
+        // In a job's log stands what the job said, and the root.
+        let job = format!("{{ echo begun; fec encode input -q -f; }} {}", sink.replace("out", "log"));
+        expect(&shell(&arena, &job), 0);
+        let log = text(&arena.read("log"));
+        assert!(log.starts_with("begun\n") && log.len() == 6 + 65, "{sink}: {log}");
+    }
+}
+
+#[test]
+fn a_payload_gets_its_own_name_wherever_standard_output_goes() {
+    for sink in SINKS {
+        let (arena, bytes) = arena();
+        arena.expect(["encode", "input", "-o", "back.fec", "-q"], 0);
+        expect(&shell(&arena, &format!("fec decode back.fec -q {sink}")), 0);
+        assert!(arena.read("back") == bytes && arena.read("out").is_empty(), "{sink}");
+    }
     let (arena, bytes) = arena();
-    expect(&shell(&arena, "fec encode input > data.fec"), 0);
-    assert!(!arena.path("input.shards").exists(), "nothing is written beside it");
-    expect(&shell(&arena, "fec verify data.fec"), 0);
-    fs::rename(arena.path("data.fec"), arena.path("real.fec")).unwrap();
-    expect(&shell(&arena, "fec decode real.fec > out"), 0);
-    assert!(arena.read("out") == bytes && !arena.path("real").exists());
-    // Shard files record a name, but the redirected file takes precedence.
-    arena.expect(["encode", "input", "-o", "s/", "-q"], 0);
-    expect(&shell(&arena, "fec decode s > again"), 0);
-    assert!(arena.read("again") == bytes);
+    arena.expect(["encode", "input", "-o", "back.fec", "-q"], 0);
+    // The shell has made the very file that the payload would get.
+    let said = expect(&shell(&arena, "fec decode back.fec > back"), 2);
+    assert!(
+        said.contains("standard output goes there already") && said.contains("\n       -o -\n"),
+        "{said}"
+    );
+    expect(&shell(&arena, "fec decode back.fec -o - > back"), 0);
+    assert!(arena.read("back") == bytes);
+}
+
+/// A file with the name of a container would hold 64 digits, and be somebody's only copy.
+#[test]
+fn a_redirected_container_that_would_get_only_a_root_is_refused_with_both_commands() {
+    for redirect in ["> c.fec", ">> c.fec"] {
+        let (arena, bytes) = arena();
+        let said = expect(&shell(&arena, &format!("fec encode input {redirect}")), 2);
+        assert_eq!(listing(&arena.work), ["c.fec", "input"], "{redirect}: nothing is written");
+        assert!(said.starts_with("fec: write c.fec: "), "the file is named as it was: {said}");
+        let commands = advice(&said);
+        assert_eq!(commands.len(), 2, "{said}");
+        for command in commands {
+            expect(&shell(&arena, &command), 0);
+        }
+        expect(&shell(&arena, "fec decode c.fec -o - | cmp - input"), 0);
+        expect(&shell(&arena, "fec verify input.shards --root @c.root"), 0);
+        assert!(arena.read("input") == bytes);
+    }
+    let (arena, _) = arena();
+    for line in ["fec encode input -k 4 > c.fec", "fec encode input input > c.fec"] {
+        let said = expect(&shell(&arena, line), 2);
+        assert!(said.contains("c.fec: it is named as a container") && said.contains(" add:\n"), "{said}");
+    }
+    // With an output named, the file that the root goes to may have any name.
+    expect(&shell(&arena, "fec encode input -o - > c.fec && fec encode input -o d.fec > root.fec"), 0);
+    expect(&shell(&arena, "fec verify d.fec --root @root.fec && fec encode input --json > json.fec"), 0);
+}
+
+/// A pattern of the shell may stand for one file.
+#[test]
+fn one_file_or_several_make_no_difference() {
+    let (arena, bytes) = arena();
+    let line = "fec encode *.iso -o 'safe/{/}.shards/' > roots && fec verify --roots roots";
+    for names in [&["a.iso"][..], &["b.iso"]] {
+        for name in names {
+            arena.write(name, &bytes);
+        }
+        fs::create_dir_all(arena.path("safe")).unwrap();
+        expect(&shell(&arena, line), 0);
+        let roots = text(&arena.read("roots"));
+        assert!(
+            roots.lines().all(|line| line.contains("  safe/") && line.ends_with(".iso.shards")),
+            "{roots}"
+        );
+        fs::remove_dir_all(arena.path("safe")).unwrap();
+    }
+    assert_eq!(text(&arena.read("roots")).lines().count(), 2);
+    let said = expect(&shell(&arena, "fec encode input > root; fec verify --roots root"), 2);
+    assert!(said.contains("line 1 is a root without a path"), "{said}");
 }
 
 #[test]
@@ -46,50 +131,22 @@ fn standard_input_is_what_is_read_unless_a_file_is_named() {
     expect(&shell(&arena, "cat input | fec encode | cat | fec decode | cmp - input"), 0);
 }
 
-/// The reader of the pipe may be `$(…)`. A root that ends up as somebody's backup is recognized when it is read, as the
-/// test below shows.
 #[test]
 fn a_pipe_gets_the_root_unless_it_is_said_otherwise() {
     let (arena, bytes) = arena();
-    let piped = arena.expect(["encode", "input"], 0);
-    let said = text(&piped.stderr);
-    assert!(said.contains("-o -"), "it says how a pipe gets the container: {said}");
+    let root = root(&arena.expect(["encode", "input"], 0));
     assert_eq!(listing(&arena.work), ["input", "input.shards"]);
-    let root = root(&piped);
     expect(&shell(&arena, &format!("R=$(fec encode input -f) && test $R = {root}")), 0);
     expect(&arena.run(["verify", "input.shards", "--root", &root]), 0);
     let piped = arena.expect(["encode", "input", "-o", "-"], 0);
     let back = arena.pipe(["decode"], &piped.stdout);
     assert!(back.stdout == bytes);
-    expect(
-        &shell(&arena, "fec encode input -f --print-root > root && fec verify input.shards --root @root"),
-        0,
-    );
     // If -o names a target for the data, standard output can only be for the root.
     expect(&shell(&arena, "fec encode input -o c.fec > root && fec verify c.fec --root @root"), 0);
-    arena.refuses(["encode", "input", "-o", "-", "--print-root"], 2);
-}
-
-/// A log gets no data: a file that is appended to, that is not empty, or that also takes errors.
-#[test]
-fn a_log_gets_no_data() {
-    let (arena, _) = arena();
-    arena.write("log", b"");
-    let appended = OpenOptions::new().append(true).open(arena.path("log")).unwrap();
-    expect(&arena.fec(["encode", "input"]).stdout(appended).output().unwrap(), 0);
-    let both = File::create(arena.path("both")).unwrap();
-    let output =
-        arena.fec(["encode", "input"]).stdout(both.try_clone().unwrap()).stderr(both).output().unwrap();
-    expect(&output, 2);
-    expect(&shell(&arena, "{ echo begun; fec encode input -f; } > begun"), 0);
-    let both = text(&arena.read("both"));
-    assert!(both.contains("not empty"), "{both}");
-    let root_line = text(&arena.read("log"));
-    assert_eq!((root_line.len(), arena.read("begun")), (65, format!("begun\n{root_line}").into_bytes()));
-    // The payload goes to a file of its own name instead.
-    arena.expect(["encode", "input", "-o", "c.fec"], 0);
-    expect(&shell(&arena, "fec decode c.fec >> log"), 0);
-    assert!(arena.read("c") == arena.read("input") && arena.read("log").len() == 65);
+    // A payload that is asked for goes into a log like anything else.
+    let log = OpenOptions::new().create(true).append(true).open(arena.path("log")).unwrap();
+    expect(&arena.fec(["decode", "c.fec", "-o", "-"]).stdout(log).output().unwrap(), 0);
+    assert!(arena.read("log") == bytes);
 }
 
 #[test]

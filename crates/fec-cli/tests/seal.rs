@@ -333,7 +333,7 @@ fn a_passphrase_opens_what_it_sealed() {
 #[test]
 fn a_short_passphrase_is_not_asked_for_twice() {
     let (arena, _) = arena(1000);
-    let encode = format!("{} encode secret-name.txt -o e.fec --passphrase", env!("CARGO_BIN_EXE_fec"));
+    let encode = format!("{} encode secret-name.txt -o e.fec --passphrase", common::fec_words());
     let mut script = Command::new("script");
     script.args(["-qec", &encode, "/dev/null"]).current_dir(arena.path("")).env_remove(VARIABLE);
     script.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -359,7 +359,8 @@ fn memory_that_is_not_there_is_told() {
     expect(&with_passphrase(&arena, "correct horse", &encode), 0);
     let limited = |args: &[&str]| {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "ulimit -v 250000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec")]).args(args);
+        let limited = format!("ulimit -v 250000; exec {} \"$@\"", common::fec_words());
+        shell.args(["-c", &limited, "sh"]).args(args);
         shell.env(VARIABLE, "correct horse").env("FEC_SIGN_PASSPHRASE", "correct horse");
         let output = shell.current_dir(arena.path("")).output().unwrap();
         expect(&output, 6);

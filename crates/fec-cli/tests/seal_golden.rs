@@ -120,7 +120,7 @@ fn copies_of_the_seal_count() {
         let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(report["restorable"], !is_lost, "{name}");
         assert_eq!(
-            (report["seal_places"] == 0, report["may_still_lose"].is_null()),
+            (report["seal_places"] == 0, report["margin"]["shards"].is_null()),
             (is_lost, is_lost),
             "{name}"
         );

@@ -401,7 +401,7 @@ fn new_keys_sign_and_minisign_reads_them() {
 #[test]
 fn whoever_breaks_off_at_the_passphrase_gets_no_key() {
     let arena = arena();
-    let keygen = format!("{} keygen --sign -o new", env!("CARGO_BIN_EXE_fec"));
+    let keygen = format!("{} keygen --sign -o new", common::fec_words());
     let mut script = Command::new("script");
     script.args(["-qec", &keygen, "/dev/null"]).current_dir(&arena.work).env_remove("FEC_SIGN_PASSPHRASE");
     script.stdin(Stdio::piped()).stdout(Stdio::piped());

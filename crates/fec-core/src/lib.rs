@@ -11,7 +11,7 @@
 //! from one shard up to its group's root. With it, anyone who knows that root can tell whether the shard is intact, and
 //! whether decoded bytes are those of an honest encoder.
 //!
-//! # Three ways in
+//! # Four ways in
 //!
 //! **Shards alone**: [`encode`] and [`decode`], when something else tells which shards are intact.
 //!
@@ -58,6 +58,8 @@
 //! assert!(receiver.next().is_none(), "no payload came of it");
 //! ```
 //!
+//! **Areas**: [`area`], a code over up to 65,536 blocks, when losses may fall anywhere among very many.
+//!
 //! # What stands on what
 //!
 //! ```text
@@ -87,12 +89,14 @@
 //! `blake3-lanes` hashes many shards at once, through an interface of the `blake3` crate that is not documented. It is
 //! off by default; digests are the same without it, and take somewhat longer.
 
+pub mod area;
 pub mod block;
 pub mod digest;
 pub mod error;
 pub mod executor;
 pub mod format;
 pub mod gf256;
+pub mod gf65536;
 #[cfg(all(test, target_os = "linux"))]
 mod guarded;
 pub mod merkle;

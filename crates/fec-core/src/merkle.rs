@@ -73,13 +73,11 @@ impl Tree {
             }
             let (below, above) = self.levels.split_at_mut(level + 1);
             let (below, above) = (&below[level], &mut above[0]);
-            above.clear();
-            for pair in below.chunks(2) {
-                above.push(match pair {
-                    [left, right] => hash.node(Tag::Node, left, right),
-                    lone => lone[0],
-                });
-            }
+            above.resize(below.len().div_ceil(2), [0; 32]);
+            let (pairs, lone) = below.as_flattened().as_chunks();
+            let (nodes, last) = above.split_at_mut(pairs.len());
+            hash.nodes(Tag::Node, pairs, nodes);
+            last.as_flattened_mut().copy_from_slice(lone);
             level += 1;
         }
         self.height = level;
@@ -118,36 +116,114 @@ impl Tree {
 /// field is too short, or if bytes beyond the path are not zero.
 pub fn climb(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[u8]) -> Option<Digest> {
     let (mut siblings, rest) = path.as_chunks::<32>();
-    let root = climb_along(hash, leaf, index, count, &mut siblings)?;
+    let root = Climber::default().climb(hash, leaf, index, count, &mut siblings)?;
     (rest.is_empty() && are_zero(siblings)).then_some(root)
 }
 
-/// The same along the first of `siblings`, from which the hashes of the path are taken.
-pub(crate) fn climb_along(
-    hash: HashKind,
-    leaf: Digest,
-    index: u64,
-    count: u64,
-    siblings: &mut &[Digest],
-) -> Option<Digest> {
-    if index >= count {
-        return None;
-    }
-    let (mut node, mut index, mut last) = (leaf, index, count - 1);
-    while last > 0 {
-        if index % 2 == 1 || index < last {
-            let (sibling, above) = siblings.split_first()?;
-            *siblings = above;
-            node = if index % 2 == 1 {
-                hash.node(Tag::Node, sibling, &node)
-            } else {
-                hash.node(Tag::Node, &node, sibling)
-            };
+/// Follows one path after the other, and remembers the last. A path that meets it leads to the same root from there on
+/// if the rest of both is equal, so nodes that neighbours share are hashed once.
+#[derive(Debug, Default)]
+pub(crate) struct Climber {
+    /// Hash, number of leaves, and index of the last path.
+    last: Option<(HashKind, u64, u64)>,
+    /// On each level, the last path's node and its sibling: zero bytes where it has none.
+    steps: Vec<[Digest; 2]>,
+    root: Digest,
+    /// The steps of the path that is being followed.
+    next: Vec<[Digest; 2]>,
+}
+
+impl Climber {
+    /// The root that `leaf` at position `index` of `count` leads to along the first of `siblings`. The hashes of the
+    /// path are taken from these; `None` if there are too few.
+    pub(crate) fn climb(
+        &mut self,
+        hash: HashKind,
+        leaf: Digest,
+        index: u64,
+        count: u64,
+        siblings: &mut &[Digest],
+    ) -> Option<Digest> {
+        if index >= count {
+            return None;
         }
-        index /= 2;
-        last /= 2;
+        self.next.clear();
+        let (mut place, mut node) = (Place { index, last: count - 1 }, leaf);
+        while place.last > 0 {
+            let sibling = place.take_sibling(siblings)?;
+            self.next.push([node, sibling]);
+            if self.meets(hash, count, index, place.above(), siblings) {
+                self.next.extend_from_slice(&self.steps[self.next.len()..]);
+                node = self.root;
+                break;
+            }
+            node = match (place.has_sibling(), place.index % 2) {
+                (false, _) => node,
+                (_, 1) => hash.node(Tag::Node, &sibling, &node),
+                _ => hash.node(Tag::Node, &node, &sibling),
+            };
+            place = place.above();
+        }
+        std::mem::swap(&mut self.steps, &mut self.next);
+        (self.last, self.root) = (Some((hash, count, index)), node);
+        Some(node)
     }
-    Some(node)
+
+    /// Tells whether the path of leaf `index` has the last path's nodes from `place` on, and takes the rest of
+    /// `siblings` then.
+    fn meets(&self, hash: HashKind, count: u64, index: u64, place: Place, siblings: &mut &[Digest]) -> bool {
+        let level = self.next.len() - 1;
+        let [node, sibling] = self.next[level];
+        let is_met = match self.last {
+            Some((last_hash, last_count, last)) if (last_hash, last_count) == (hash, count) => {
+                match (index ^ last) >> level {
+                    0 => self.steps[level] == [node, sibling],
+                    1 => self.steps[level] == [sibling, node],
+                    _ => false,
+                }
+            }
+            _ => false,
+        };
+        if !is_met {
+            return false;
+        }
+        let (mut rest, mut place) = (*siblings, place);
+        for [_, expected] in &self.steps[level + 1..] {
+            if place.take_sibling(&mut rest) != Some(*expected) {
+                return false;
+            }
+            place = place.above();
+        }
+        *siblings = rest;
+        true
+    }
+}
+
+/// A place on a level of a tree: a node's index, and that of the level's last node.
+#[derive(Clone, Copy)]
+struct Place {
+    index: u64,
+    last: u64,
+}
+
+impl Place {
+    fn has_sibling(self) -> bool {
+        self.index % 2 == 1 || self.index < self.last
+    }
+
+    /// The next of `siblings`, or zero bytes if the node here has none. `None` if there are too few.
+    fn take_sibling(self, siblings: &mut &[Digest]) -> Option<Digest> {
+        if !self.has_sibling() {
+            return Some([0; 32]);
+        }
+        let (sibling, above) = siblings.split_first()?;
+        *siblings = above;
+        Some(*sibling)
+    }
+
+    fn above(self) -> Place {
+        Place { index: self.index / 2, last: self.last / 2 }
+    }
 }
 
 /// Tells whether all of these are zero bytes.
@@ -158,6 +234,7 @@ pub(crate) fn are_zero(hashes: &[Digest]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::nodes_of;
 
     /// RFC 6962's own recursive definition: split at the largest power of two below the count.
     fn rfc6962(hash: HashKind, leaves: &[Digest]) -> Digest {
@@ -198,6 +275,88 @@ mod tests {
                     let longer = [&path[..], &[1; 32]].concat();
                     assert_eq!(climb(hash, leaf, index, count, &longer), None, "unused hashes are zero");
                 }
+            }
+        }
+    }
+
+    /// The way from a leaf to the root, by the definition of a path: without lanes, and without a memory.
+    fn climb_alone(hash: HashKind, leaf: Digest, index: u64, count: u64, path: &[Digest]) -> Option<Digest> {
+        let (mut node, mut index, mut last, mut path) = (leaf, index, count - 1, path.iter());
+        while last > 0 {
+            node = match index % 2 {
+                1 => hash.node(Tag::Node, path.next()?, &node),
+                _ if index < last => hash.node(Tag::Node, &node, path.next()?),
+                _ => node,
+            };
+            (index, last) = (index / 2, last / 2);
+        }
+        Some(node)
+    }
+
+    /// Paths in any order, of several trees in turn, some of them damaged: each leads where it leads by itself.
+    #[test]
+    fn a_climber_finds_the_root_that_each_path_leads_to() {
+        let mut random = crate::random::SplitMix64::new(5);
+        let trees =
+            [(HashKind::Blake3, 1), (HashKind::Blake3, 7), (HashKind::Sha256, 7), (HashKind::Sha256, 100)];
+        let trees = trees.map(|(hash, count)| {
+            let mut tree = Tree::new();
+            tree.leaves_mut().extend((0..count).map(|i| [i as u8; 32]));
+            tree.build(hash);
+            (hash, tree)
+        });
+        let mut climber = Climber::default();
+        let rounds = if cfg!(miri) { 200 } else { 20_000u64 };
+        for round in 0..rounds {
+            // Many paths of a tree follow each other, mostly of near leaves.
+            let (hash, tree) = &trees[(round / 50) as usize % trees.len()];
+            let count = tree.leaves().len() as u64;
+            let index = if random.next().is_multiple_of(2) { round % count } else { random.next() % count };
+            let mut leaf = tree.leaves()[index as usize];
+            let mut path = vec![[0; 32]; ceil_log2(count) as usize];
+            let used = tree.write_path(index as usize, path.as_flattened_mut()) / 32;
+            let fault = (random.next() % 40) as usize;
+            match fault.checked_sub(1) {
+                None => leaf[3] ^= 1,
+                Some(at) if at < path.len() => path[at][31] ^= 1,
+                Some(30) => drop(path.pop()),
+                _ => {}
+            }
+            let expected = climb_alone(*hash, leaf, index, count, &path);
+            let mut siblings = &path[..];
+            assert_eq!(climber.climb(*hash, leaf, index, count, &mut siblings), expected, "{round}");
+            if expected.is_some() {
+                assert_eq!(siblings, &path[used..], "{round}: the hashes of the path are taken");
+            }
+            if fault > 31 {
+                assert_eq!(expected, Some(tree.root()));
+            }
+        }
+    }
+
+    /// The cost of a tree, and of all its paths in order: a compression for each node.
+    #[test]
+    fn nodes_are_hashed_once() {
+        for hash in [HashKind::Blake3, HashKind::Sha256] {
+            let counts: &[u64] = if cfg!(miri) { &[1, 2, 3, 33] } else { &[1, 2, 3, 33, 67, 100, 1000] };
+            for &count in counts {
+                let mut tree = Tree::new();
+                tree.leaves_mut().extend((0..count).map(|i| [i as u8; 32]));
+                let hashed = nodes_of(|| {
+                    tree.build(hash);
+                });
+                assert_eq!(hashed, count as usize - 1);
+                let mut climber = Climber::default();
+                let mut path = vec![[0; 32]; ceil_log2(count) as usize];
+                let hashed = nodes_of(|| {
+                    for index in 0..count {
+                        tree.write_path(index as usize, path.as_flattened_mut());
+                        let leaf = tree.leaves()[index as usize];
+                        let root = climber.climb(hash, leaf, index, count, &mut &path[..]);
+                        assert_eq!(root, Some(tree.root()));
+                    }
+                });
+                assert_eq!(hashed, count as usize - 1, "{count} leaves");
             }
         }
     }

@@ -5,6 +5,7 @@
 mod common;
 
 use common::Lent;
+use fec_core::area::{AreaCode, AreaDecoder, AreaEncoder, AreaRoom};
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::digest::{Digest, HashKind, Tag};
 use fec_core::gf256::kernel::Backend;
@@ -84,6 +85,52 @@ fn rows_of_codes_equal_the_definition() {
                         assert!(row == shards[usize::from(*i)], "{i} of {k} + {m} x {len}: {plan:?}");
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Areas of one group and of two, whose sum with the powers of their points is zero, and which come back.
+#[test]
+fn areas_equal_the_definition_and_come_back() {
+    for (k, m, len) in [(5, 3, 256), (70, 66, 128)] {
+        let code = AreaCode::new(k, m).unwrap();
+        let mut all: Vec<Vec<u8>> = (0..code.n()).map(|p| noise(len, p as u64)).collect();
+        for backend in Backend::available() {
+            let lent = Lent(2);
+            let mut room = AreaRoom::new(m, len, 2).unwrap();
+            let mut encoder = AreaEncoder::new(code, len, backend, &mut room).unwrap();
+            for coset in 0..code.cosets() {
+                let row = |p: usize| (p >= m).then(|| &all[p][..]);
+                encoder.add(coset, &code.positions(coset).map(row).collect::<Vec<_>>(), &lent).unwrap();
+            }
+            let mut out = vec![vec![0; len]; m];
+            encoder.finish(&mut out.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>(), &lent).unwrap();
+            all[..m].clone_from_slice(&out);
+            let mut terms: Vec<u16> = all.iter().map(|row| u16::from_le_bytes([row[9], row[73]])).collect();
+            for power in 0..3 {
+                assert_eq!(
+                    terms.iter().fold(0, |sum, term| sum ^ term),
+                    0,
+                    "power {power} on {}",
+                    backend.name()
+                );
+                let points = (0..).map(fec_core::gf65536::point);
+                terms.iter_mut().zip(points).for_each(|(term, x)| *term = fec_core::gf65536::mul(*term, x));
+            }
+            let lost: Vec<usize> = (1..=m).collect();
+            let mut decoder = AreaDecoder::new(code, len, &lost, backend, &mut room).unwrap();
+            for coset in 0..code.cosets() {
+                let row = |p: usize| (!lost.contains(&p)).then(|| &all[p][..]);
+                decoder.add(coset, &code.positions(coset).map(row).collect::<Vec<_>>(), &lent).unwrap();
+            }
+            let mut solution = decoder.solve(&lent).unwrap();
+            for coset in 0..code.cosets() {
+                let positions = solution.lost(coset).to_vec();
+                let mut out = vec![vec![0; len]; positions.len()];
+                let mut rows: Vec<&mut [u8]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+                solution.restore(coset, &mut rows, &lent).unwrap();
+                assert!(positions.iter().map(|&p| &all[p]).eq(&out), "{}", backend.name());
             }
         }
     }

@@ -136,4 +136,30 @@ mod tests {
         assert_eq!(to("udp://[::1]:9").unwrap().to_string(), "[::1]:9");
         assert!(to("udp://:9").is_err() && to("udp://127.0.0.1:0").is_err());
     }
+
+    #[test]
+    fn what_is_no_address_is_told_by_its_fault() {
+        let fault = |text: &str| Address::parse(Path::new(text)).unwrap_err();
+        for text in ["udp://host:65536", "udp://host:99999", "udp://host:123456789"] {
+            assert!(matches!(fault(text), LiveError::LargePort { port } if text.ends_with(&port)), "{text}");
+        }
+        for text in
+            ["udp://host:1234x", "udp://host:+12345", "udp://host:", "udp://user@host:1", "udp://host"]
+        {
+            assert!(matches!(fault(text), LiveError::NotAnAddress(_)), "{text}");
+        }
+        for text in ["tcp://host:1", "srt://host:99999", "a+b-c.1://x"] {
+            assert!(Address::is_other(Path::new(text)), "{text}");
+            assert!(matches!(fault(text), LiveError::OtherScheme(_)), "{text}");
+        }
+        for text in ["udp://host:1", "file", "/a://b", "1tcp://host", "://host", "a b://host"] {
+            assert!(!Address::is_other(Path::new(text)), "{text}");
+        }
+        let local = |text: &str| Address::parse(Path::new(text)).unwrap().local().unwrap();
+        assert_eq!(
+            (local("udp://:5000"), local("udp://127.0.0.1:5000").map(|at| at.port())),
+            (None, Some(5000))
+        );
+        assert_eq!(Address::parse(Path::new("udp://:5000")).unwrap().port(), 5000);
+    }
 }

@@ -53,3 +53,31 @@ impl Chunk {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces stand in slots of a buffer, with room behind each; of a piece only the last datagram may be shorter.
+    #[test]
+    fn datagrams_are_told_apart_each_with_its_origin() {
+        let arrival = |port: u16| Arrival { from: ([127, 0, 0, 1], port).into(), to: None, at: None };
+        let mut chunk = Chunk {
+            bytes: (0..40).collect(),
+            pieces: vec![(0..7, 3), (10..12, 2), (20..20, 0), (30..31, 100)],
+            arrivals: vec![arrival(1), arrival(2), arrival(3), arrival(4)],
+            empty_at: None,
+        };
+        let parts: Vec<Vec<u8>> = chunk.parts().map(<[u8]>::to_vec).collect();
+        assert_eq!(parts, [vec![0, 1, 2], vec![3, 4, 5], vec![6], vec![10, 11], vec![30]]);
+        let told: Vec<u16> = chunk.datagrams().map(|(from, _)| from.from.port()).collect();
+        assert_eq!(told, [1, 1, 1, 2, 4]);
+        assert!(chunk.datagrams().map(|(_, bytes)| bytes).eq(parts.iter().map(Vec::as_slice)));
+        for (from, bytes) in chunk.datagrams_mut() {
+            bytes.fill(from.from.port() as u8);
+        }
+        let parts: Vec<Vec<u8>> = chunk.parts().map(<[u8]>::to_vec).collect();
+        assert_eq!(parts, [vec![1, 1, 1], vec![1, 1, 1], vec![1], vec![2, 2], vec![4]]);
+        assert_eq!((chunk.bytes[7], chunk.bytes[12], chunk.bytes[31]), (7, 12, 31), "the room is left");
+    }
+}

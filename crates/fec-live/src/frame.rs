@@ -161,20 +161,23 @@ impl Deframer {
         on: &mut impl FnMut(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let len = self.partial.len() + tail.len();
-        let fits = !std::mem::take(&mut self.overlong) && len <= MAX_FRAME;
+        if std::mem::take(&mut self.overlong) || len > MAX_FRAME {
+            self.partial.clear();
+            self.broken += 1;
+            return Ok(());
+        }
         // Two delimiters in a row mean the start of a stream behind the end of another.
-        if fits && len == 0 {
+        if len == 0 {
             return Ok(());
         }
         let frame = match self.partial.is_empty() {
             true => tail,
-            false if fits => {
+            false => {
                 self.partial.extend_from_slice(tail);
                 &self.partial
             }
-            false => &[],
         };
-        let unstuffed = fits.then(|| unstuff(frame, &mut self.packet)).flatten();
+        let unstuffed = unstuff(frame, &mut self.packet);
         self.partial.clear();
         match unstuffed {
             Some(()) => on(&mut self.packet),

@@ -64,7 +64,7 @@ impl Ways {
     }
 
     /// Calls `act` on each way that does not rest. It fails when no way is left. `packets` is the number of packets
-    /// that a way misses otherwise.
+    /// that a resting way misses.
     fn on_each(&mut self, mut act: impl FnMut(&mut OpenWay) -> io::Result<()>, packets: u64) -> Result<()> {
         let (is_only, overhead) = (self.ways.len() == 1, self.overhead);
         let mut failed = None;
@@ -82,7 +82,6 @@ impl Ways {
                     if is_only {
                         return Err(error);
                     }
-                    way.missed += packets;
                     way.rests_until = Some(Instant::now() + REST);
                     failed = Some(error);
                 }
@@ -135,5 +134,51 @@ impl OpenWay {
             _ => ErrorKind::Io(cause),
         };
         Error::at(Action::SendTo, &self.address, kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The system's numbers say whether other packets, another route or another time may help.
+    #[test]
+    fn errors_of_a_way_say_what_is_wrong_with_it() {
+        let address = Address::parse(Path::new("udp://127.0.0.1:9")).expect("an address");
+        let interface = Interface::default();
+        let way = |overhead: usize| {
+            let ways =
+                Ways::open(vec![Way { address: address.clone(), interface: interface.clone() }], overhead);
+            ways.expect("it opens")
+        };
+        let mut ways = way(58);
+        let error = |code: i32| ways.ways[0].error(io::Error::from_raw_os_error(code), 58);
+        assert!(matches!(error(libc::EMSGSIZE).cause(), Some(LiveError::DatagramTooLong { most: None, .. })));
+        for code in [libc::ENETUNREACH, libc::EHOSTUNREACH] {
+            assert!(matches!(error(code).cause(), Some(LiveError::Unreachable(_))), "{code}");
+        }
+        let other = error(libc::EACCES);
+        assert!(matches!(other.kind, ErrorKind::Io(_)) && other.to_string().contains("udp://127.0.0.1:9"));
+        // A reply that names the most bytes of a datagram leaves so many for a payload.
+        ways.ways[0].sender.hear_of(1000);
+        ways.ways[0].sender.hear_of(1200);
+        assert_eq!(ways.replies().most, Some(1000));
+        for (overhead, left) in [(58, Some(942)), (1000, Some(0)), (1001, None)] {
+            let error = ways.ways[0].error(io::Error::from_raw_os_error(libc::EMSGSIZE), overhead);
+            let told =
+                matches!(error.cause(), Some(LiveError::DatagramTooLong { most, .. }) if *most == left);
+            assert!(told, "{overhead}: {error}");
+        }
+        // Packets up to that length pass; a longer one ends a stream that has no other way.
+        ways.send(&[7; 1000]).expect("it is taken");
+        ways.flush().expect("it is taken");
+        ways.listen().expect("it passes");
+        ways.send(&[7; 1001]).expect("it is taken");
+        ways.flush().expect("loopback takes it");
+        let error = ways.listen().expect_err("the route does not");
+        assert!(matches!(error.cause(), Some(LiveError::DatagramTooLong { most: Some(942), .. })), "{error}");
+        ways.ways.extend(way(58).ways);
+        ways.listen().expect("the other way takes it");
     }
 }

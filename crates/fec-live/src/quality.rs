@@ -235,8 +235,8 @@ impl Quality {
             return (self.overdue > 0).then_some(Advice::Patience);
         }
         if on_the_whole < rows * (1.0 - on_the_whole) {
-            let windows = (1..=16).map(|times| window * f64::from(times) / 2.0);
-            let longer = windows.filter(|longer| *longer > window).find(|longer| is_enough(rows, *longer));
+            let mut windows = (3..=16).map(|times| window * f64::from(times) / 2.0);
+            let longer = windows.find(|longer| is_enough(rows, *longer));
             if let Some(longer) = longer.map(|longer| (longer / 100.0).ceil() as u32 * 100)
                 && longer <= 65_536
             {
@@ -273,7 +273,7 @@ mod tests {
         let (mut quality, start) = (Quality::new(Some(Deadline::LIVE)), Instant::now());
         quality.foresee(Some(PROSPECT), 0);
         assert_eq!(quality.margin(), Some(6), "60 packets later there are 10 rows");
-        for second in 0..3 {
+        for second in [0, 2, 4] {
             quality.hear(1200 * second, start + Duration::from_secs(second));
         }
         assert_eq!(quality.margin(), Some(176), "0.9 s later there are 180");
@@ -311,6 +311,15 @@ mod tests {
             (none.loss_before(), none.longest_burst(), none.margin(), none.advice(6000)),
             (0.0, 0, None, None)
         );
+    }
+
+    /// Losses count together that one window covers.
+    #[test]
+    fn the_worst_window_is_no_longer_than_a_window() {
+        for (apart, worst) in [(1, 2), (5999, 2), (6000, 1), (60_000, 1)] {
+            let quality = quality(70_000, |seq| u8::from(seq == 0 || seq == apart));
+            assert_eq!(quality.worst.worst, worst, "{apart}");
+        }
     }
 
     #[test]

@@ -115,3 +115,97 @@ impl ReaderThread {
         let _ = self.empty.try_send(chunk);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An input of these results, one after the other.
+    struct Script(Vec<io::Result<&'static [u8]>>);
+
+    impl Read for Script {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                return Ok(0);
+            }
+            let piece = self.0.remove(0)?;
+            out[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    fn bytes_of(next: Next) -> Vec<u8> {
+        match next {
+            Next::Chunk(chunk) => chunk.parts().flatten().copied().collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The bytes that were read before come first, an interrupted read is repeated, and the end comes once, behind all.
+    #[test]
+    fn a_byte_stream_comes_in_order_to_its_end() {
+        for head in [&b"head"[..], b""] {
+            let interrupted = || Err(io::ErrorKind::Interrupted.into());
+            let script = Script(vec![interrupted(), Ok(b"one"), interrupted(), interrupted(), Ok(b"two")]);
+            let reader = ReaderThread::of_bytes(head.to_vec(), script).expect("a thread");
+            let (mut all, mut end) = (Vec::new(), None);
+            for _ in 0..100 {
+                match reader.next(None) {
+                    Next::Chunk(chunk) => {
+                        chunk.parts().for_each(|part| all.extend_from_slice(part));
+                        reader.give_back(chunk);
+                    }
+                    other => {
+                        end = Some(other);
+                        break;
+                    }
+                }
+            }
+            assert!(matches!(end, Some(Next::End)), "{end:?}");
+            assert_eq!(all, [head, b"onetwo"].concat());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_behind_what_could() {
+        let script = Script(vec![Ok(b"one"), Err(io::ErrorKind::PermissionDenied.into()), Ok(b"two")]);
+        let reader = ReaderThread::of_bytes(Vec::new(), script).expect("a thread");
+        assert_eq!(bytes_of(reader.next(None)), b"one");
+        let Next::Failed(error) = reader.next(None) else { panic!("it failed") };
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(matches!(reader.next(None), Next::End));
+    }
+
+    /// Waiting for an input ends in time, and costs nothing that comes later.
+    #[test]
+    fn a_wait_ends_in_time() {
+        let (sender, receiver) = std::sync::mpsc::channel::<u8>();
+        struct Waiting(Receiver<u8>);
+        impl Read for Waiting {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                Ok(self.0.recv().map_or(0, |byte| {
+                    out[0] = byte;
+                    1
+                }))
+            }
+        }
+        let reader = ReaderThread::of_bytes(Vec::new(), Waiting(receiver)).expect("a thread");
+        let begun = Instant::now();
+        assert!(matches!(reader.try_next(), Next::Nothing));
+        assert!(matches!(reader.next(Some(begun + Duration::from_millis(30))), Next::Nothing));
+        assert!(begun.elapsed() >= Duration::from_millis(30));
+        // More than there are buffers: each goes round.
+        for byte in 0..3 * BUFFERS as u8 {
+            sender.send(byte).expect("it is wanted");
+            let Next::Chunk(chunk) = reader.next(None) else { panic!("it comes") };
+            assert_eq!(chunk.parts().collect::<Vec<_>>(), [[byte]]);
+            reader.give_back(chunk);
+        }
+        drop(sender);
+        let rest = std::iter::from_fn(|| match reader.next(None) {
+            Next::End => None,
+            next => Some(bytes_of(next)),
+        });
+        assert!(rest.flatten().next().is_none(), "the end brings nothing");
+    }
+}

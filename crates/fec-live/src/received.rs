@@ -254,4 +254,60 @@ mod tests {
         refused.count(Fate::Refused { bytes: 7 });
         assert_eq!(refused.class(), Some(Class::Refused));
     }
+
+    /// The next stream begins with the counts of those before it alone.
+    #[test]
+    fn streams_are_counted_one_after_the_other() {
+        let whole = || Received { ended: true, arrived: 1, joined_at: Some(0), ..Received::new(true, None) };
+        let next = Received { packets: 7, damaged: 3, ..whole() }.next();
+        assert_eq!((next.streams_before, next.not_whole_before), (1, 0));
+        assert_eq!((next.packets, next.damaged, next.foreign_is_loss), (0, 0, true));
+        // No further stream came: those before count.
+        assert!(next.class().is_none() && next.why_nothing().is_none());
+        let lost = Received { lost: 1, ..whole() }.next().next();
+        assert_eq!((lost.streams_before, lost.not_whole_before, lost.class()), (2, 2, Some(Class::Lost)));
+        let mut conflicting = whole();
+        conflicting.statistics.conflicts = 1;
+        assert_eq!(conflicting.class(), Some(Class::Lost));
+        assert!(Received { streams_before: 1, ..whole() }.class().is_none());
+    }
+
+    /// A packet adds to one count, and the reason why nothing came follows from the counts.
+    #[test]
+    fn packets_are_counted_by_what_became_of_them() {
+        let mut of = Received::new(false, None);
+        for _ in 0..2 {
+            of.count(Fate::Foreign);
+            of.count(Fate::Mismatch);
+            of.count(Fate::Rejected(PacketError::Damaged));
+            of.count(Fate::Rejected(PacketError::Magic));
+        }
+        assert_eq!((of.foreign, of.mismatched, of.damaged, of.arrived, of.refused), (2, 2, 4, 0, 0));
+        of.broken_frames = 3;
+        assert!(matches!(of.why_nothing(), Some(LiveError::NothingCame { foreign: 2, damaged: 7 })));
+        for _ in 0..2 {
+            of.count_not_opened(NotOpened::Unsealed);
+            of.count_not_opened(NotOpened::Forged);
+            of.count_not_opened(NotOpened::Copy);
+            of.count_not_opened(NotOpened::Stale(-5));
+            of.count_not_opened(NotOpened::NoPacket(PacketError::Damaged));
+        }
+        assert_eq!(
+            (of.unsealed, of.forged, of.copies, of.stale, of.stale_by, of.damaged),
+            (2, 2, 2, 2, -5, 6)
+        );
+        assert_eq!(of.refusals().count(), 6);
+        assert!(matches!(of.why_nothing(), Some(LiveError::Stale(-5))), "the gravest reason counts");
+        of.stale = 0;
+        assert!(matches!(of.why_nothing(), Some(LiveError::NothingOpened { forged: 2, unsealed: 2 })));
+        let before = of.refusals();
+        assert!(of.why_refused(&before).is_none(), "nothing was refused since");
+        of.count(Fate::Refused { bytes: 1 << 40 });
+        of.count(Fate::Refused { bytes: 1 << 41 });
+        assert_eq!(of.refused, 2);
+        let first = Refusal::Window { bytes: 1 << 40 };
+        let why = of.why_refused(&before);
+        assert!(matches!(why, Some(LiveError::NothingAccepted(refusal)) if refusal == first));
+        assert_eq!(of.class(), of.why_nothing().map(|cause| cause.class()));
+    }
 }

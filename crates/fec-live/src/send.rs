@@ -340,7 +340,6 @@ impl<'a> Packetizer<'a> {
 
     /// Sends the bytes of a chunk. Drops the rest if sending must end and would have to wait for its pace.
     fn take(&mut self, chunk: &Chunk) -> Result<()> {
-        self.let_go(Instant::now());
         for mut bytes in chunk.parts() {
             while !bytes.is_empty() {
                 if self.transmitter.is_cut_short() {
@@ -369,6 +368,8 @@ impl<'a> Packetizer<'a> {
     }
 
     fn push(&mut self, payload: &[u8]) -> Result<()> {
+        // The pace may have spread a chunk over a long time.
+        self.let_go();
         let transmitter = &mut self.transmitter;
         self.payload_bytes += payload.len() as u64;
         self.encoder
@@ -409,9 +410,9 @@ impl<'a> Packetizer<'a> {
     }
 
     /// Ends the protection of packets that are too old.
-    fn let_go(&mut self, now: Instant) {
+    fn let_go(&mut self) {
         if let Some(ages) = &mut self.ages
-            && let Some(needed) = ages.needed(self.encoder.sent(), now)
+            && let Some(needed) = ages.needed(self.encoder.sent(), Instant::now())
         {
             self.encoder.acknowledge(needed);
         }
@@ -426,7 +427,7 @@ impl<'a> Packetizer<'a> {
 
     fn timer(&mut self) -> Result<()> {
         let now = Instant::now();
-        self.let_go(now);
+        self.let_go();
         if self.partial_since.is_some_and(|since| now >= since + self.wait) {
             self.push_partial()?;
             self.transmitter.release()?;

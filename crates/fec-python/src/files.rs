@@ -77,7 +77,7 @@ fn digest(root: Option<GivenRoot>) -> PyResult<Option<Digest>> {
 }
 
 fn context(threads: Option<usize>) -> PyResult<Context<'static>> {
-    let mut settings = Settings::new();
+    let mut settings = Settings { map: false, ..Settings::new() };
     if let Some(threads) = threads {
         if threads == 0 {
             return Err(UsageError::new_err("threads is at least 1"));
@@ -176,7 +176,7 @@ pub(crate) fn encode_file(
     check_length(&path)?;
     check_output(&output, std::slice::from_ref(&path))?;
     let written = interruptible(py, &context, |context| {
-        let source = open(&path)?;
+        let source = open(&path, context)?;
         if to_folder {
             let name = path.file_name().unwrap_or_default().as_bytes();
             return encode::to_store(
@@ -194,11 +194,11 @@ pub(crate) fn encode_file(
 }
 
 /// A regular file.
-fn open(path: &Path) -> fecfile::Result<SourceFile> {
+fn open(path: &Path, context: &Context<'_>) -> fecfile::Result<SourceFile> {
     if path.is_dir() {
         return Err(Error::at(Action::Read, path, ErrorKind::IsFolder));
     }
-    SourceFile::open(path, false)
+    SourceFile::open(path, context)
 }
 
 /// Refuses inputs whose length is not known beforehand: FIFOs, devices, and files of the system that claim to be empty.

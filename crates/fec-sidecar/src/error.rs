@@ -2,7 +2,7 @@
 
 use fec_base::class::{Class, class_of};
 use fec_base::error::Cause;
-use fec_base::names::{show, show_bytes};
+use fec_base::names::{bytes, show, show_bytes};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use std::path::PathBuf;
@@ -26,9 +26,23 @@ pub enum SidecarError {
     /// Something else exists at the path of the sidecar.
     #[error("it exists, and does not begin as a sidecar does")]
     NotASidecar,
+    /// A pattern that no path can match.
+    #[error("{pattern}: {why}")]
+    Pattern {
+        /// The pattern, as it was given.
+        pattern: String,
+        /// The fault in it.
+        why: String,
+    },
+    /// More patterns than a sidecar remembers.
+    #[error("its patterns are too long, or too many")]
+    ManyPatterns,
     /// A given path lies outside the base.
     #[error("it does not lie in the base, {}", show(.0))]
     OutsideBase(PathBuf),
+    /// A path at which, or below which, nothing is protected.
+    #[error("it does not protect {}", show_bytes(.0))]
+    NoEntry(Vec<u8>),
     /// No piece of a sidecar was found.
     #[error("no piece of a sidecar was found{}", .0.as_ref().map(|rule| format!(" that is not rejected: {rule}")).unwrap_or_default())]
     NotFound(Option<FormatError>),
@@ -54,7 +68,7 @@ pub enum SidecarError {
     #[error("the files that it protects do not lie in its folder; when it was made, their base was {} from there", show_bytes(.0))]
     BaseNeeded(Vec<u8>),
     /// Damage exceeds the recovery shards by this number of lost bytes.
-    #[error("{0} bytes are lost beyond repair; nothing was changed")]
+    #[error("{} are lost beyond repair; nothing was changed", bytes(*.0))]
     BeyondRepair(u64),
     /// All blocks of a file have their digests, but the file has another one.
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
@@ -75,7 +89,7 @@ pub enum SidecarError {
     #[error("there is no sidecar to update")]
     NothingToUpdate,
     /// Too many files are gone for that to be intended.
-    #[error("{gone} of the {of} files that it protects are gone, with {gone_len} of {of_len} bytes")]
+    #[error("{gone} of the {of} files that it protects are gone, with {} of {}", bytes(*gone_len), bytes(*of_len))]
     ManyGone {
         /// Files that are gone.
         gone: u64,
@@ -85,6 +99,16 @@ pub enum SidecarError {
         gone_len: u64,
         /// Bytes of all files.
         of_len: u64,
+    },
+    /// Most files of a folder are gone.
+    #[error("{gone} of the {of} files that it protects in {} are gone", show_bytes(folder))]
+    FolderGone {
+        /// The folder.
+        folder: Vec<u8>,
+        /// Its files that are gone.
+        gone: u64,
+        /// All its files.
+        of: u64,
     },
     /// A file that had bytes is empty.
     #[error("{} has become empty", show_bytes(.0))]
@@ -101,6 +125,10 @@ pub enum SidecarError {
         /// The path of the other file.
         was: Vec<u8>,
     },
+    /// Files have other bytes, and their times do not tell damage from edits: somebody put them back, or no file has
+    /// kept its own.
+    #[error("damaged or edited, which no time tells: the size is as it was, and the bytes are not: {}", named(.0))]
+    RottenOrEdited(Vec<Vec<u8>>),
     /// Files have other bytes, though nobody wrote to them.
     #[error("rotten: the size and time are as they were, and the bytes are not: {}", named(.0))]
     Rotten(Vec<Vec<u8>>),
@@ -127,6 +155,15 @@ pub enum SidecarError {
         /// The list of the repair.
         list: PathBuf,
     },
+    /// A file, or the folder around it, is somebody else's, who lets nobody write to it.
+    #[error("it is read-only, and not yours")]
+    ReadOnly,
+    /// No list can be written, and without one a file cannot be mended that would not stay what it is.
+    #[error(
+        "the list of the repair cannot be written beside the sidecar; without it, nothing is mended that is read-only, has \
+         other names, or is not yours"
+    )]
+    NoList,
     /// The sidecar was opened by the root of an older generation, and is damaged.
     #[error("it was asked for by the root of an older generation, and is damaged")]
     Older,
@@ -167,11 +204,12 @@ impl Cause for SidecarError {
             SidecarError::Invalid(rule) => class_of(Some(rule.class())),
             SidecarError::Rotten(_)
             | SidecarError::RottenOrNew { .. }
+            | SidecarError::RottenOrEdited(_)
             | SidecarError::RepairBegun { .. }
             | SidecarError::Older
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
-            SidecarError::MayBeBegun { .. } => Class::Io,
+            SidecarError::MayBeBegun { .. } | SidecarError::ReadOnly | SidecarError::NoList => Class::Io,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_)
             | SidecarError::OtherMetadata(_)
@@ -182,12 +220,16 @@ impl Cause for SidecarError {
             | SidecarError::NotAState
             | SidecarError::OtherState
             | SidecarError::ManyGone { .. }
+            | SidecarError::FolderGone { .. }
             | SidecarError::Emptied(_)
             | SidecarError::NoFiles
             | SidecarError::NotAFile
             | SidecarError::NotASidecar
             | SidecarError::OutputNotEmpty
             | SidecarError::OutsideBase(_)
+            | SidecarError::NoEntry(_)
+            | SidecarError::Pattern { .. }
+            | SidecarError::ManyPatterns
             | SidecarError::Ambiguous(_)
             | SidecarError::BaseNeeded(_)
             | SidecarError::Busy => Class::Usage,

@@ -25,6 +25,7 @@ pub mod scrub;
 pub mod update;
 
 pub use catalog::generations::PiecesFound;
+pub use catalog::history::Recorded;
 pub use catalog::manifest;
 pub use catalog::metadata::Sidecar;
 pub use catalog::proof::Proof;

@@ -202,3 +202,29 @@ impl std::fmt::Display for Causes<'_> {
         self.0.iter().try_for_each(|cause| write!(f, "\n  {cause}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The latest cause of a place is told. That it is not asked any more, or lacks an object, tells less.
+    #[test]
+    fn a_place_is_told_with_the_cause_that_says_most() {
+        let denied = || StoreError::Denied("403".into());
+        let failed = || StoreError::Failed("broken".into());
+        for (causes, told) in [
+            (vec![denied(), failed()], Some(failed())),
+            (vec![denied(), StoreError::GivenUp], Some(denied())),
+            (vec![denied(), StoreError::NotFound], Some(denied())),
+            (vec![StoreError::GivenUp, failed()], Some(failed())),
+            (vec![StoreError::NotFound, StoreError::GivenUp], Some(StoreError::NotFound)),
+            (vec![StoreError::Cancelled], None),
+            (vec![failed(), StoreError::Cancelled], Some(failed())),
+        ] {
+            let mut failures = BTreeMap::new();
+            causes.iter().for_each(|why| note(&mut failures, 3, why.clone()));
+            assert_eq!(failures.remove(&3), told, "{causes:?}");
+            assert!(failures.is_empty());
+        }
+    }
+}

@@ -46,6 +46,8 @@ pub(super) struct Fetch<'a> {
     pub(super) encoding: &'a Encoding,
     room: Room,
     meter: &'a Gauge<'a>,
+    /// Stops it; the places go on.
+    pub(super) cancel: Cancel,
     /// Known objects.
     pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
@@ -89,6 +91,7 @@ impl<'a> Fetch<'a> {
             encoding,
             room,
             meter,
+            cancel: places.cancel.clone(),
             objects: BTreeMap::new(),
             came: BTreeMap::new(),
             arrivals: 0,
@@ -194,7 +197,7 @@ impl<'a> Fetch<'a> {
         if self.came.len() >= wanted {
             return Ok(true);
         }
-        let all = self.places.cancel.child();
+        let all = self.cancel.child();
         let (telling, told): (Sender<Told>, Receiver<Told>) = channel();
         let mut running = Running::default();
         std::thread::scope(|scope| {
@@ -205,7 +208,7 @@ impl<'a> Fetch<'a> {
         // Bytes of abandoned transfers may be needed later.
         running.active.append(&mut running.leaving);
         told.try_iter().for_each(|told| self.take(told, &mut running));
-        if self.places.cancel.is_cancelled() && self.came.len() < wanted {
+        if self.cancel.is_cancelled() && self.came.len() < wanted {
             return Err(StoreError::Cancelled);
         }
         // The fault is in the local folder, so another place would not help.
@@ -227,7 +230,7 @@ impl<'a> Fetch<'a> {
             crew.locate(self, place);
         }
         loop {
-            let is_over = self.places.cancel.is_cancelled() || self.sink_failed.is_some();
+            let is_over = self.cancel.is_cancelled() || self.sink_failed.is_some();
             if self.came.len() >= wanted || is_over {
                 return;
             }
@@ -472,4 +475,4 @@ impl<'scope> Crew<'scope, '_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

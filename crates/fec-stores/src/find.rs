@@ -245,3 +245,18 @@ pub(super) fn ask<T: Sync>(
 pub(super) fn patience(first: Duration) -> Duration {
     (first * PATIENCE).max(LEAST_PATIENCE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slow network is no reason to leave places out, and a quick one no reason to wait for none.
+    #[test]
+    fn other_places_are_waited_for_by_the_first_answer() {
+        let ms = Duration::from_millis;
+        assert_eq!(
+            [0, 1, 30, 31, 2000].map(|first| patience(ms(first))),
+            [300, 300, 300, 310, 20_000].map(ms)
+        );
+    }
+}

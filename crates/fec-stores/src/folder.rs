@@ -7,14 +7,12 @@ use fec_base::error::{Error, ErrorKind};
 use fec_base::io::ReadAt;
 use fec_base::io::folder::open_file;
 use fec_base::io::output::{FileOut, Policy};
-use fec_base::io::temporary::remove_stale;
-use fec_core::executor::lock;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Bytes copied at a time.
 const PIECE: usize = 1 << 20;
@@ -30,8 +28,6 @@ pub struct FolderStore {
     path: PathBuf,
     /// Objects are on the disk before a put ends.
     sync: bool,
-    /// The folder of the last put; leftovers of killed runs are removed from it once.
-    tidy: Mutex<PathBuf>,
 }
 
 /// A list of files as it grows.
@@ -52,7 +48,7 @@ impl List<'_> {
 impl FolderStore {
     /// The folder at `path`, which `name` stands for in messages.
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, sync: bool) -> FolderStore {
-        FolderStore { name: name.into(), path: path.into(), sync, tidy: Mutex::default() }
+        FolderStore { name: name.into(), path: path.into(), sync }
     }
 
     fn list_below(&self, folder: &Path, key: &str, depth: usize, list: &mut List<'_>) -> io::Result<()> {
@@ -80,8 +76,8 @@ impl FolderStore {
         Ok(())
     }
 
-    /// Makes the folders that hold `path`, and removes leftovers of killed runs from the last one. Nothing is made
-    /// above the store's own folder: a file system that is not mounted must be noticed.
+    /// Makes the folders that hold `path`. Nothing is made above the store's own folder: a file system that is not
+    /// mounted must be noticed.
     fn make_folders(&self, path: &Path, permissions: u32) -> io::Result<()> {
         match fs::create_dir(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
@@ -90,14 +86,7 @@ impl FolderStore {
         let Some(folder) = path.parent() else { return Ok(()) };
         // Readers of the files may also search the folders.
         let mode = permissions | permissions >> 2 & 0o111 | 0o700;
-        DirBuilder::new().mode(mode).recursive(true).create(folder)?;
-        let mut tidy = lock(&self.tidy);
-        if *tidy != folder {
-            folder.clone_into(&mut tidy);
-            drop(tidy);
-            remove_stale(folder);
-        }
-        Ok(())
+        DirBuilder::new().mode(mode).recursive(true).create(folder)
     }
 
     fn open(&self, key: &str) -> Result<(Arc<dyn ReadAt>, u64), StoreError> {

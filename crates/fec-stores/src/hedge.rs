@@ -207,3 +207,6 @@ impl Fetch<'_> {
         hopeless.map(|(key, _)| *key).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ use super::verify::SegmentState;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
 use fec_base::io::output::{OWNER_ALONE, Policy};
+use fec_base::io::temporary::remove_stale;
 use fec_base::io::{ReadAt, list};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use fecfile::error::EncodingError;
@@ -89,6 +90,9 @@ impl Stored<'_> {
         }
         let (trouble, is_denied) = (found.trouble.clone(), found.is_denied);
         let mut repaired = StoredRepaired { trouble, is_denied, ..StoredRepaired::default() };
+        if !how.dry_run {
+            self.folders().for_each(|folder| remove_stale(&folder, context.progress));
+        }
         let meter = context.meter(Action::Repair, Some(self.manifest.payload_len()));
         for (segment, state) in (0..).zip(&found.segments) {
             let proved = self.proved(segment, state, how, context)?;

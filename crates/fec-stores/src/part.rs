@@ -12,6 +12,7 @@ use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::names::show;
 use fec_base::threads::{Threads, spawn_or_do};
 use fec_core::executor::{Executor, lock};
@@ -55,6 +56,7 @@ impl Stored<'_> {
         let wanted = PayloadPart::new(range, opener, self.extent())?;
         let restored = match destination {
             Destination::File(path, policy) => {
+                remove_stale(parent(path), context.progress);
                 let out = FileOut::create(path, policy)?;
                 let restored = self.part(&wanted.encoded, &|at, part: &[u8]| out.put(at, part), context)?;
                 wanted.open(out.file(), context, &|e| out.failure(e))?;

@@ -2,11 +2,15 @@
 
 use super::call::{Call, CallOptions, Cancel, Pace};
 use super::error::{StoreError, StoresError};
+use super::keys;
 use super::object::ObjectStore;
 use super::open;
-use super::target::Target;
+use super::target::{Scheme, Target};
+use fec_base::context::Progress;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::OWNER_ALONE;
+use fec_base::io::temporary::remove_stale;
+use fec_core::digest::Digest;
 use fec_core::executor::lock;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -157,6 +161,13 @@ impl Place {
             failures: AtomicU32::new(0),
             speed: Mutex::default(),
             has_lied: AtomicBool::new(false),
+        }
+    }
+
+    /// Removes leftovers of killed runs among the objects under a root, if the place is a folder.
+    pub(super) fn remove_stale(&self, root: &Digest, progress: &dyn Progress) {
+        if let Scheme::Folder(path) = &self.target.scheme {
+            remove_stale(&path.join(keys::prefix(root)), progress);
         }
     }
 

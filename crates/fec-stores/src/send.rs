@@ -18,7 +18,7 @@ use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::{is_there, put};
 use super::target::Target;
-use fec_base::context::{Context, Gauge};
+use fec_base::context::{Context, Gauge, Progress};
 use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
 use fec_base::threads::{Threads, no_thread};
 use fec_core::digest::Digest;
@@ -106,7 +106,7 @@ pub fn send(
         check_segments(len.div_ceil(options.segment_len), most)?;
     }
     let meter = context.meter(Action::Send, source.size());
-    let sending = Sending::new(places, &placement, options, &meter);
+    let sending = Sending::new(places, &placement, options, &meter, context.progress);
     let (segments, weakest) = sending.code_and_send(source, (name, most), context)?;
     let manifest = Manifest {
         hash: options.encode.hash,
@@ -175,6 +175,8 @@ struct Sending<'a> {
     /// Number of objects that arrived at each place.
     landed: Mutex<Vec<u64>>,
     meter: &'a Gauge<'a>,
+    /// The receiver of notices.
+    progress: &'a dyn Progress,
 }
 
 impl<'a> Sending<'a> {
@@ -184,6 +186,7 @@ impl<'a> Sending<'a> {
         placement: &'a Placement,
         options: &'a SendOptions,
         meter: &'a Gauge<'a>,
+        progress: &'a dyn Progress,
     ) -> Sending<'a> {
         Sending {
             places,
@@ -196,6 +199,7 @@ impl<'a> Sending<'a> {
             missing: Mutex::default(),
             landed: Mutex::new(vec![0; places.len()]),
             meter,
+            progress,
         }
     }
 
@@ -243,7 +247,9 @@ impl<'a> Sending<'a> {
     fn segment(&self, segment: &Coded) -> Result<u32> {
         let n = self.options.encode.code.n();
         let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
-        let there = self.there(&used, &segment.encoding.root);
+        let root = &segment.encoding.root;
+        used.iter().for_each(|place| self.places.get(*place).remove_stale(root, self.progress));
+        let there = self.there(&used, root);
         let landed = AtomicU32::new(0);
         let stopped: Mutex<Option<Error>> = Mutex::default();
         Threads(self.options.uploads.max(1)).run(n, &|index| {
@@ -348,6 +354,7 @@ impl<'a> Sending<'a> {
         let (bytes, root) = (manifest.to_bytes(), manifest.root());
         // Readers accept nothing else under this root, so the manifest has to be valid.
         Manifest::open(&root, &bytes).map_err(|e| Error::new(Action::Encode, StoresError::Manifest(e)))?;
+        self.places.iter().for_each(|place| place.remove_stale(&root, self.progress));
         let key = keys::manifest(&root);
         let landed = AtomicU32::new(0);
         let bytes = &bytes[..];

@@ -219,7 +219,7 @@ impl<'a> Stored<'a> {
             Destination::Writer(out, place) => self.to_writer(opener, (out, place), context),
             Destination::File(path, policy) => {
                 check_room(path, self.manifest.payload_len())?;
-                remove_stale(parent(path));
+                remove_stale(parent(path), context.progress);
                 let out = FileOut::create(path, policy)?;
                 let restored = self.segments(context, |archive, start, context| {
                     let put = |offset: u64, bytes: &[u8]| out.put(start + offset, bytes);
@@ -271,10 +271,13 @@ impl<'a> Stored<'a> {
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
             let meter: &Gauge<'_> = &meter;
+            let stop = self.places.cancel.child();
+            let stopped = stop.clone();
             let fetching = std::thread::Builder::new().spawn_scoped(scope, move || {
                 for encoding in &self.manifest.segments {
                     let fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter);
                     let fetch = fetch.and_then(|mut fetch| {
+                        fetch.cancel = stopped.clone();
                         fetch.until(k).map_err(|error| failure(&error))?;
                         Ok(fetch)
                     });
@@ -300,7 +303,7 @@ impl<'a> Stored<'a> {
             });
             if restored.is_err() {
                 // The fetching thread may be waiting for bytes that are not needed any more.
-                self.places.cancel.cancel();
+                stop.cancel();
             }
             restored
         })?;

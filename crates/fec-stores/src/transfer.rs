@@ -43,6 +43,14 @@ impl Active {
         }
     }
 
+    /// A transfer that began so long ago, and has brought so many bytes.
+    #[cfg(test)]
+    pub(super) fn under_way(ago: Duration, moved: u64) -> Active {
+        let active = Active::new(Cancel::default(), 0);
+        active.bytes.store(moved, Ordering::Relaxed);
+        Active { started: Instant::now().checked_sub(ago).expect("a moment"), ..active }
+    }
+
     /// Bytes that are here now.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -14,6 +14,7 @@ use crate::seal::sealer::Sealer;
 use fec_base::context::{Context, Settings};
 use fec_base::io::Store;
 use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::program::stages::{self, Stage};
 use fec_core::error::FormatError;
 use fec_core::format::container::GroupId;
@@ -75,6 +76,7 @@ pub fn file(
     let mut coded = Coded::new(source, sealer.as_ref());
     let source = coded.source();
     let plan = Plan::new(&source, options, sealer.as_ref(), context)?;
+    remove_stale(parent(path), context.progress);
     let out = FileOut::create(path, policy)?;
     let mut written = match (source, plan.whole) {
         (Source::Payload(payload), Some(geometry)) => {

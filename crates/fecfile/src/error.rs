@@ -201,6 +201,16 @@ impl NothingFound {
         self.others.is_empty() && !self.leftovers.is_any() && self.live() == Beginning::Other
     }
 
+    /// Tells whether the search found nothing but files that hold nothing of any encoding.
+    pub fn is_foreign(&self) -> bool {
+        let Leftovers { foreign, unreadable, .. } = &self.leftovers;
+        self.is_bare()
+            || !foreign.is_empty()
+                && unreadable.is_empty()
+                && !self.leftovers.rejects_any()
+                && self.others.is_empty()
+    }
+
     /// The kind of live stream that the input is, if it is one. A stream holds no encodings.
     pub fn live(&self) -> Beginning {
         if self.others.is_empty() { self.leftovers.beginning } else { Beginning::Other }

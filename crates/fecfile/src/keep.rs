@@ -18,7 +18,7 @@ use fec_base::context::Context;
 use fec_base::io::folder::Folder;
 use fec_base::io::list;
 use fec_base::io::output::{FolderOut, Policy, check_absent, sync};
-use fec_base::io::temporary::{parent, remove_stale_outputs};
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::names::show_bytes;
 use fec_core::params::Form;
 use std::fs;
@@ -66,14 +66,14 @@ pub fn encode(
     if options.sealing.is_some() {
         return Err(Error::at(Action::Keep, payload.place(), SealError::Kept));
     }
-    remove_stale_outputs(parent(output.path()));
+    remove_stale(parent(output.path()), context.progress);
     let mut wanted = None;
     let mut completed = Vec::new();
     for _ in 1..ATTEMPTS {
-        if !output.is_there()? {
+        if !output.is_there(context)? {
             match output.make(payload, policy, options, context) {
                 // Another process made the output first.
-                Err(error) if is_in_the_way(&error) && output.is_there()? => continue,
+                Err(error) if is_in_the_way(&error) && output.is_there(context)? => continue,
                 made => return Ok((made?, Fate::Made)),
             }
         }
@@ -138,11 +138,11 @@ impl Output<'_> {
         }
     }
 
-    /// Tells whether anything stands at the output's path.
+    /// Tells whether anything stands at the output's path, once leftovers of killed processes in it are removed.
     ///
     /// # Errors
     /// When it is of another kind than the output, or cannot be read.
-    fn is_there(&self) -> Result<bool> {
+    fn is_there(&self, context: &Context<'_>) -> Result<bool> {
         let path = self.path();
         let fail = |e| Error::io(Action::Read, path, e);
         let meta = match fs::symlink_metadata(path) {
@@ -157,7 +157,7 @@ impl Output<'_> {
                 Err(Error::at(Action::Write, path, ErrorKind::NotAFolder))
             }
             Output::Folder(..) => {
-                remove_stale_outputs(path);
+                remove_stale(path, context.progress);
                 Ok(!list(path).map_err(fail)?.is_empty())
             }
         }

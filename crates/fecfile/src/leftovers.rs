@@ -100,7 +100,12 @@ impl Leftovers {
 
     /// Tells whether there is anything that belongs to no encoding.
     pub(crate) fn is_any(&self) -> bool {
-        !(self.foreign.is_empty() && self.unreadable.is_empty() && self.others.is_empty()) || self.count > 0
+        !(self.foreign.is_empty() && self.unreadable.is_empty()) || self.rejects_any()
+    }
+
+    /// Tells whether any object breaks a rule, or is of an encoding that was left aside.
+    pub(crate) fn rejects_any(&self) -> bool {
+        self.count > 0 || !self.others.is_empty()
     }
 
     /// Notes an object that cannot be read.
@@ -132,9 +137,22 @@ impl Leftovers {
     /// A line for each rejected object, with plain damage last, and a line with the number of those that are only
     /// counted.
     pub fn rejections(&self) -> Vec<String> {
-        let mut listed: Vec<&(String, FormatError)> = self.rejected.iter().collect();
+        self.rejections_outside(|_| false)
+    }
+
+    /// The same without plain damage of a container at offsets that are told otherwise.
+    pub fn rejections_outside(&self, is_told: impl Fn(u64) -> bool) -> Vec<String> {
+        let is_told =
+            |place: &str| place.strip_prefix("offset ").and_then(|at| at.parse().ok()).is_some_and(&is_told);
+        let is_plain = |error: &FormatError| error.class() == FormatClass::Damaged;
+        let mut listed: Vec<&(String, FormatError)> =
+            self.rejected.iter().filter(|(place, error)| !(is_plain(error) && is_told(place))).collect();
         listed.sort_by_key(|(_, e)| std::cmp::Reverse(e.class()));
-        let unlisted = self.count - listed.len() as u64;
+        // Files that were only counted are as those that are listed.
+        let unlisted = match listed.len() {
+            0 => 0,
+            _ => self.count - self.rejected.len() as u64,
+        };
         let mut lines: Vec<String> =
             listed.iter().map(|(place, error)| format!("rejected: {place}: {error}")).collect();
         lines.extend((unlisted > 0).then(|| format!("rejected: {unlisted} more")));

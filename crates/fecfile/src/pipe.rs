@@ -25,6 +25,7 @@ use crate::seal::open::{self, End, Opener, Opening, Unsealed};
 use crate::sets::{SetWalk, SpareDecoders, untrue};
 use fec_base::context::Context;
 use fec_base::io::output::{Destination, FileOut};
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
@@ -66,6 +67,7 @@ pub fn restore<R: Read>(
 ) -> Result<Restored> {
     match destination {
         Destination::File(path, policy) => {
+            remove_stale(parent(path), context.progress);
             let out = FileOut::create(path, policy)?;
             let fail = |e| out.failure(e);
             let restored = Receiver::new(&pipe, &mut out.file(), &fail, context).run(pipe.input)?;

@@ -15,6 +15,7 @@ use crate::sets::{SetEntry, untrue};
 use fec_base::context::Context;
 use fec_base::io::output::{Destination, FileOut};
 use fec_base::io::spool::Spool;
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::program::stages::{self, Observed, Stage};
 use fec_base::ranges::ByteRange;
 use fec_base::threads::{Threads, share};
@@ -69,6 +70,7 @@ impl Archive {
         let get = |put: &Put<'_>| part(&encoded, self.plans(), &wanted.encoded, put, context);
         let outcome = match destination {
             Destination::File(path, policy) => {
+                remove_stale(parent(path), context.progress);
                 let out = FileOut::create(path, policy)?;
                 let outcome = get(&|offset, part| out.put(offset, part))?;
                 if outcome.is_whole() {

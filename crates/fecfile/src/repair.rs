@@ -15,7 +15,7 @@ use crate::report::{Examination, Outcome};
 use crate::sets::{Nobody, SetEntry, SetWalk, SpareDecoders, load, untrue};
 use fec_base::context::Context;
 use fec_base::io::output::Policy;
-use fec_base::io::temporary::{parent, remove_stale_outputs};
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::program::stages::Observed;
 use fec_base::threads::Threads;
 use fec_core::block::ShardBuf;
@@ -67,7 +67,7 @@ impl Archive {
     pub fn repair(&self, how: Repair<'_>, context: &Context<'_>) -> Result<Repaired> {
         if let (Place::Path(path), None, false) = (&self.place, how.out, how.dry_run) {
             // An earlier repair may have been killed at its last file, with nothing left to do but this.
-            remove_stale_outputs(if path.is_dir() { path } else { parent(path) });
+            remove_stale(if path.is_dir() { path } else { parent(path) }, context.progress);
         }
         let found = self.examine(context)?;
         let encoded = self.encoded();

@@ -10,6 +10,9 @@ use fec_core::params::{self, Shape};
 use fec_core::set::SetError;
 use std::fmt;
 
+/// The end of a line of damage that counts the bytes of a container in damaged places, which have lines of their own.
+pub const NO_RECORD: &str = "belong to no intact record";
+
 /// The outcome of a walk over sets.
 #[must_use = "sets may be lost"]
 #[derive(Debug, Default)]

@@ -159,7 +159,7 @@ fn to_file(
 ) -> Result<(Outcome, bool)> {
     let len = encoded.known_len();
     output::check_room(path, len)?;
-    remove_stale(parent(path));
+    remove_stale(parent(path), walk.context.progress);
     let out = FileOut::create(path, policy)?;
     let put = |offset, bytes: &[u8]| out.put(offset, bytes);
     let visitor = PayloadOut { put: &put, partial: wish.partial };

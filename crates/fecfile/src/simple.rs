@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
     let mut folder = path.as_os_str().to_owned();
     folder.push(".shards");
-    let source = SourceFile::open(path, context.settings.map)?;
+    let source = SourceFile::open(path, context)?;
     let name = path.file_name().unwrap_or_default();
     let store = Folder::new(PathBuf::from(folder), policy(context).made_of(source.mode()));
     encode::to_store(&source, name.as_bytes(), &store, &Options::default(), context)

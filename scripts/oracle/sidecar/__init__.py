@@ -4,8 +4,8 @@ from .commands import main
 from .disk import write_tree
 from .files import check_base, inspect, repair, verify
 from .parts import (
-    EXECUTABLE, EXITS, FILE, FOLDER, GONE, HARDLINK, NOTHING, SYMLINK, Rec, block_place, piece_place,
-    plain_digests, step, varint, write_entries,
+    EXECUTABLE, EXITS, FILE, FOLDER, GONE, HARDLINK, NOTHING, SYMLINK, Rec, block_place, part,
+    piece_place, plain_digests, step, texts, varint, write_entries,
 )
 from .pieces import Reader
 from .repair_list import half_mended, repair_list

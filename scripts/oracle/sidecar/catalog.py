@@ -5,8 +5,10 @@ from collections import namedtuple
 from ..basics import BLAKE3, ZERO32, Fault, align
 from ..encoding.trees import proof_size
 from ..hashes import digest
+from .group import SMALL, WIDE, Group
 from .parts import (
-    ANCHORED, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, SYMLINK, WITH_SHA256, area_size, catalog_root,
+    ANCHORED, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED,
+    SYMLINK, WITH_SHA256, WITH_ZEROS, area_size, catalog_root,
 )
 from .writer import path_limit
 
@@ -37,6 +39,12 @@ class Cursor:
     def step(self):
         z = self.varint()
         return -((z + 1) // 2) if z & 1 else z // 2
+
+
+def limited(size, most):
+    if size > most:
+        raise Fault("invalid", "§17.3: a length is beyond its limit")
+    return size
 
 
 def check_disjoint(ranges, what):
@@ -76,7 +84,7 @@ class Catalog:
         data = metadata[:size]
         self.root = catalog_root(data)
         version, features, self.block, areas, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
-        if version != 1 or features:
+        if version != 1 or features > 3:
             raise Fault("refused", "§17.2: version or features")
         if self.block not in [1 << j for j in range(10, 21)] or areas < 1 or groups < 1 or any(data[40:64]):
             raise Fault("invalid", "§17.2: the block, no areas, no groups, or bytes that are not zero")
@@ -94,11 +102,14 @@ class Catalog:
         positions = shards = 0
         taken = []
         for j in range(groups):
-            k, m, G, area, zero, first, zeros = struct.unpack_from("<HHIIIQQ", data, at - 32 * (groups - j))
-            if zero or zeros or k < 1 or m < 1 or G < 1 or k + m > 256 or area >= areas or first + m * G > self.areas[area][1]:
+            k, m, G, area, code, zero, first, zeros = struct.unpack_from("<HHIIHHQQ", data, at - 32 * (groups - j))
+            if zero or zeros or k < 1 or m < 1 or G < 1 or area >= areas or first + m * G > self.areas[area][1]:
                 raise Fault("invalid", "§17.2: a group")
-            # positions: the group's first position; shards: its first digest
-            self.groups.append((k, m, G, area, first, positions, shards))
+            group = Group(k, m, G, area, first, positions, shards, code)
+            is_wide = code == WIDE and features & 2 and k + m <= 65536 and m <= 32768 and k % group.run == 0
+            if not is_wide and (code != SMALL or k + m > 256):
+                raise Fault("invalid", "§17.1: a code")
+            self.groups.append(group)
             taken.append(((area, first), (area, first + m * G)))
             positions, shards = positions + k * G, shards + (k + m) * G
         check_disjoint(taken, "the recovery shards of groups")
@@ -107,7 +118,7 @@ class Catalog:
             raise Fault("invalid", "§17.2: the catalog does not have the bytes that it says")
         attributes = metadata[size:]
         self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
-        self.read_entries(Cursor(data[at:at + entry_bytes]), entries)
+        self.read_entries(Cursor(data[at:at + entry_bytes]), entries, features & 1)
         n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
         if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
             raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
@@ -119,9 +130,68 @@ class Catalog:
         anchored = sum(o * self.block % ANCHORED == 0 for start, end, _, first in self.whole for o in range(first, first + end - start))
         if at + entry_bytes + 16 * shards + 8 * anchored != size:
             raise Fault("invalid", "§17.2: the catalog does not end behind the anchors")
-        self.hint = attributes[16 * entries + 2:]
-        if len(self.hint) != struct.unpack_from("<H", attributes, 16 * entries)[0] or b"\0" in self.hint:
-            raise Fault("invalid", "§17.3: the metadata do not end behind the base, or it has a NUL")
+        size = struct.unpack_from("<H", attributes, 16 * entries)[0]
+        self.hint, parts = attributes[16 * entries + 2:][:size], attributes[16 * entries + 2 + size:]
+        if len(self.hint) != size or b"\0" in self.hint:
+            raise Fault("invalid", "§17.3: the base is cut off, or it has a NUL")
+        self.read_parts(Cursor(parts), entries)
+
+    def read_parts(self, data, entries):
+        """§17.3"""
+        self.marks, self.caches, self.anchor, self.patterns, self.omitted, before = [], False, b"", [], [], 0
+        while data.pos < len(data.data):
+            kind = data.take(1)[0]
+            if not MARKS <= kind <= OMITTED:
+                raise Fault("refused", "§17.3: a part of kind %d" % kind)
+            part = data.take(data.varint())
+            if kind <= before or not part:
+                raise Fault("invalid", "§17.3: parts do not ascend, or one is empty")
+            before = kind
+            if kind == MARKS:
+                if len(part) != 8 * entries:
+                    raise Fault("invalid", "§17.3: not one mark for each entry")
+                self.marks = [x for x, in struct.iter_unpack("<Q", part)]
+            elif kind == EXCLUSION:
+                self.read_exclusion(part)
+            else:
+                self.read_omitted(part)
+
+    def read_exclusion(self, part):
+        """§17.3, part 2"""
+        if len(part) > 1 << 14:
+            raise Fault("invalid", "§17.3: the patterns are too long")
+        data = Cursor(part)
+        flags = data.take(1)[0]
+        if flags & ~CACHES:
+            raise Fault("refused", "§17.3: a flag of part 2")
+        self.caches, self.anchor = bool(flags), data.take(limited(data.varint(), 4096))
+        if self.anchor:
+            check_path(self.anchor, None)
+        while data.pos < len(part):
+            pattern = data.take(limited(data.varint(), 1024))
+            try:
+                pattern.decode()
+            except UnicodeDecodeError:
+                raise Fault("invalid", "§17.3: a pattern is not UTF-8") from None
+            if not pattern or b"\0" in pattern or self.patterns and pattern <= self.patterns[-1]:
+                raise Fault("invalid", "§17.3: a pattern is empty, has a NUL, or does not ascend")
+            self.patterns.append(pattern)
+        if not self.caches and not self.patterns:
+            raise Fault("invalid", "§17.3: part 2 leaves nothing out")
+
+    def read_omitted(self, part):
+        """§17.3, part 3"""
+        if len(part) > 1 << 22:
+            raise Fault("invalid", "§17.3: too much is not protected")
+        data = Cursor(part)
+        while data.pos < len(part):
+            reason = data.take(1)[0]
+            if reason not in (1, 2, 3, 4):
+                raise Fault("refused", "§17.3: reason %d" % reason)
+            path = data.take(limited(data.varint(), 4352))
+            if not path or b"\0" in path or any(x in (b"", b".", b"..") for x in path.split(b"/")) or self.omitted and path <= self.omitted[-1][1]:
+                raise Fault("invalid", "§17.3: a path that is not protected")
+            self.omitted.append((reason, path))
 
     def read_attributes(self, attributes):
         """§17.3"""
@@ -133,9 +203,9 @@ class Catalog:
                 raise Fault("invalid", "§17.3: bytes that are not zero, permissions or nanoseconds")
             self.entries[number] = x._replace(seconds=seconds, nanos=nanos, mode=mode)
 
-    def read_entries(self, data, count):
+    def read_entries(self, data, count, shares):
         """§17.2: checks the entries in the order that this section gives"""
-        block, kinds, path, whole_at, packed_at, paths = self.block, {}, None, 0, 0, 0
+        block, kinds, path, whole_at, packed_at, paths, zeros = self.block, {}, None, 0, 0, 0, 0
         # whole: (position, end, entry, first block of the file); packed: (byte, end, entry, byte of the file)
         self.entries, self.whole, self.packed = [], [], []
         for number in range(count):
@@ -161,17 +231,27 @@ class Catalog:
                 if not size and content != digest(BLAKE3, b""):
                     raise Fault("invalid", "§17.2: an empty file has the BLAKE3 of no bytes")
                 left = size // block if size > block else 0
+                before_it = zeros
                 if left:
                     for _ in range(data.varint()):
+                        length = data.varint() if kind & WITH_ZEROS else None
+                        if length is not None and length & 1:
+                            if not 1 <= length // 2 <= left:
+                                raise Fault("invalid", "§17.2: a run of zeros is empty or too long")
+                            zeros, left = zeros + length // 2 * block, left - length // 2
+                            continue
                         whole_at += data.step()
-                        length = data.varint()
+                        length = data.varint() if length is None else length // 2
                         if not 1 <= length <= left or whole_at < 0 or whole_at + length >= 1 << 62:
                             raise Fault("invalid", "§17.2: a run is empty, too long or too far")
-                        runs.append((whole_at, length))
-                        self.whole.append((whole_at, whole_at + length, number, size // block - left))
+                        first = size // block - left
+                        runs.append((first, whole_at, length))
+                        self.whole.append((whole_at, whole_at + length, number, first))
                         whole_at, left = whole_at + length, left - length
                     if left:
                         raise Fault("invalid", "§17.2: the runs are too short")
+                if kind & WITH_ZEROS and zeros == before_it:
+                    raise Fault("invalid", "§17.2: no run is of zeros")
                 rest = size % block if size > block else size
                 if rest:
                     packed_at += data.step()
@@ -180,6 +260,8 @@ class Catalog:
                     tail = packed_at
                     self.packed.append((packed_at, packed_at + rest, number, size - rest))
                     packed_at += rest
+                if zeros > MOST_ZEROS:
+                    raise Fault("refused", "§17.2: the zeros of all files")
             elif kind == SYMLINK:
                 length = data.varint()
                 if not 1 <= length <= 4095:
@@ -197,16 +279,18 @@ class Catalog:
         check_folders(kinds)
         if any(end > self.positions for _, end, _, _ in self.whole) or any(end > self.positions * block for _, end, _, _ in self.packed):
             raise Fault("invalid", "§17.2: a run or a tail is outside")
-        check_disjoint([x[:2] for x in self.whole], "runs")
-        check_disjoint([x[:2] for x in self.packed], "pieces of packed bytes")
+        once = set if shares else list
+        check_disjoint([x[:2] for x in once((start, end, first) for start, end, _, first in self.whole)], "runs")
+        check_disjoint(once(x[:2] for x in self.packed), "pieces of packed bytes")
         used = {start // block for start, _, _, _ in self.packed}
-        check_disjoint([x[:2] for x in self.whole] + [(p, p + 1) for p in used], "a run and packed bytes")
-        for k, _, G, _, _, first, at in self.groups:
-            for p in range(first, first + k * G):
+        check_disjoint(list({x[:2] for x in self.whole}) + [(p, p + 1) for p in used], "a run and packed bytes")
+        for group in self.groups:
+            first, at = group.position, group.digest_at
+            for p in range(first, first + group.k * group.G):
                 if self.digests[at + p - first] == GONE and (p in used or any(start <= p < end for start, end, _, _ in self.whole)):
                     raise Fault("invalid", "§17.2: a position that is named is marked as lost")
 
 
 def places_of(catalog, x):
     """The positions of the bytes of a file, in order"""
-    return [p for start, length in x.runs for p in range(start, start + length)] + ([x.tail // catalog.block] if x.tail is not None else [])
+    return [p for _, start, length in x.runs for p in range(start, start + length)] + ([x.tail // catalog.block] if x.tail is not None else [])

@@ -32,6 +32,7 @@ from .parts import (
 )
 from .protected import in_hex, items_of, mixed_tree
 from .vectors import check, golden
+from .group import SMALL, WIDE
 from .writer import Draft, check_paths, metadata_geometry, pick_block, pick_code, seal
 
 
@@ -68,8 +69,9 @@ def selftest():
     for d in (0, 1, -1, 2, -2, 100, -100, (1 << 62) - 1, -(1 << 62)):
         assert Cursor(step(d)).step() == d
     # §17.8
-    assert [pick_block(x) for x in (0, 1 << 18, (1 << 18) + 1, 1 << 30, (1 << 30) + 1, 1 << 31, (1 << 31) + 1, 1 << 34, 1 << 50)] == [1024, 1024, 4096, 4096, 8192, 8192, 16384, 65536, 65536]
-    assert pick_code(0, Fraction(1667, 10000)) == (1, 1, 1) and pick_code(256, Fraction(2)) == (64, 128, 4) and pick_code(221, Fraction(16, 100)) == (111, 18, 2)
+    assert [pick_block(x) for x in (0, 1 << 18, (1 << 18) + 1, 1 << 34, (1 << 34) + 1, 1 << 35, (1 << 35) + 1, 1 << 38, 1 << 50)] == [1024, 1024, 4096, 4096, 8192, 8192, 16384, 65536, 65536]
+    assert pick_code(0, Fraction(1667, 10000), 1024) == (SMALL, 1, 1, 1) and pick_code(256, Fraction(2), 1024) == (WIDE, 256, 512, 1) and pick_code(220, Fraction(16, 100), 1024) == (SMALL, 220, 36, 1)
+    assert pick_code(51201, Fraction(16, 100), 4096) == (WIDE, 25728, 4117, 2) and pick_code(1000, Fraction(127), 65536) == (SMALL, 2, 254, 500)
     for k, m, b in ((1, 1, 100), (220, 36, 10 ** 6), (1, 255, 10 ** 6), (85, 170, 10 ** 7), (1, 127, 10)):
         metadata_geometry(k, m, b)
     # a tree on disk, damaged and mended

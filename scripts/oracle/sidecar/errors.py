@@ -10,10 +10,11 @@ from ..encoding.writer import padded, put_crc
 from ..gf import evaluate
 from ..hashes import digest
 from .parts import (
-    FILE, FOLDER, GONE, HARDLINK, HEADER, LAYOUT, MAGIC_P, NOTHING, SIDECAR, SYMLINK, WITH_SHA256, Rec, file_fields,
-    piece_place, plain_digests, step, varint, write_entries,
+    EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, LAYOUT, MAGIC_P, MARKS, NOTHING, OMITTED, SIDECAR, SYMLINK,
+    WITH_SHA256, WITH_ZEROS, Rec, anchor, file_fields, part, piece_place, plain_digests, step, texts, varint,
+    write_entries,
 )
-from .protected import SMALL, file, in_hex, items_of
+from .protected import SMALL, even, file, in_hex, items_of, zeroed
 from .writer import Draft, Item, path_limit, seal
 
 # block 1024, three anchors: of a at 0 and at 65,536, of b at 0
@@ -89,8 +90,8 @@ def error_cases():
     # ---- §17.2, the head of the catalog
     bad("catalog-version-0", "§17.2: version is not 1", "refused", put(version=0))
     bad("catalog-version-2", "§17.2: version is not 1", "refused", put(version=2))
-    bad("catalog-features", "§17.2: features are not zero", "refused", put(features=1))
-    bad("catalog-features-high", "§17.2: features are not zero", "refused", put(features=1 << 31))
+    bad("catalog-features", "§17.2: features that are not known", "refused", put(features=4))
+    bad("catalog-features-high", "§17.2: features that are not known", "refused", put(features=1 << 31))
     for block in (0, 1, 512, 1536, 1025, 1 << 21, 1 << 31):
         # the layout says the same block, and the groups are left out, so that no place depends on the block
         bad("block-%d" % block, "§17.2: the block is not a power of two from 2^10 to 2^20", "invalid", lie(block=block),
@@ -126,6 +127,12 @@ def error_cases():
     bad("group-m-0", "§17.1: m ≥ 1", "invalid", both(group(m=0), lambda d: (d.digests.pop(), d.recovery.clear())), tree=HOLLOW)
     bad("group-G-0", "§17.1: G ≥ 1", "invalid", both(group(G=0), lambda d: (d.digests.clear(), d.recovery.clear())), tree=HOLLOW)
     bad("group-n-257", "§17.1: k + m ≤ 256", "invalid", both(group(k=256), lambda d: d.digests.__setitem__(slice(0, 1), [NOTHING] * 256)), tree=HOLLOW)
+    bad("group-code-2", "§17.1: there are two codes", "invalid", put(codes={0: 2}, features=2))
+    bad("group-code-high", "§17.2: bytes behind the code of a group that are not zero", "invalid", put(codes={0: 0x10000}, features=2))
+    bad("group-code-1", "§17.2: a group has code 1, and no feature says so", "invalid", put(codes={0: 1}))
+    bad("group-runs", "§17.1: with code 1 and several sets, k is a multiple of 128", "invalid", both(group(k=192, G=2), put(codes={0: 1}, features=2)), tree=HOLLOW)
+    bad("group-wide-m", "§22: m ≤ 32,768", "invalid", both(group(k=1, m=32769), put(codes={0: 1}, features=2)), tree=HOLLOW)
+    bad("group-wide-n", "§22: k + m ≤ 65,536", "invalid", both(group(k=65535, m=2), put(codes={0: 1}, features=2)), tree=HOLLOW)
     bad("group-G-huge", "§17.2: more positions than the catalog has digests", "invalid", group(G=0xFFFFFFFF))
     bad("group-G-2", "§17.2: the digests do not agree with the groups", "invalid", group(G=2))
     bad("group-area", "§17.2: a group in an area that is not there", "invalid", group(area=1))
@@ -210,7 +217,7 @@ def error_cases():
     bad("path-bytes-many", "§17.2: two thousand entries of a few bytes stand for 8 MB of paths", "refused", lambda d: (d.add(Rec(b"f" + deep[1:3998], FOLDER)), [d.add(Rec(b"f" + deep[1:3998] + b"%04x" % j, FOLDER)) for j in range(2000)]))
 
     # ---- kinds
-    for kind in (4, 5, 15, 64, 128, 255):
+    for kind in (4, 5, 15, 65, 128, 255):
         bad("kind-%d" % kind, "§17.2: a kind that is not named", "refused", more(Rec(b"f", kind)))
     for name, path in (("dots", b"f/.."), ("descends", b"0"), ("equal", b"e"), ("below-link", b"e/f"), ("part-256", b"f" * 256)):
         bad("kind-122-" + name, "§17.2: a kind that is not named comes before what is wrong with the path of its entry", "refused", more(Rec(path, 122)))
@@ -219,7 +226,7 @@ def error_cases():
     bad("kind-122-below-file", "§17.2: a kind that is not named comes before what entries say together", "refused", both(recs(lambda r: r.__setitem__(B_, Rec(b"a/x", FOLDER))), more(Rec(b"f", 122))))
     bad("kind-122-late", "§17.2: an entry that breaks a rule by itself comes before one of a kind that is not named", "invalid", more(Rec(b"f/..", FOLDER), Rec(b"g", 122)))
     bad("kind-122-4097", "§17.2: a path of 4097 bytes comes before its kind", "invalid", more(Rec(b"f" + deep + b"z", 122)))
-    bad("kind-64-file", "§17.2: a flag of a file that is not named", "refused", recs(lambda r: setattr(r[A], "kind", 64)))
+    bad("kind-128-file", "§17.2: a flag of a file that is not named", "refused", recs(lambda r: setattr(r[A], "kind", 128)))
     for kind in (FOLDER | 16, SYMLINK | 16, HARDLINK | 16, FOLDER | 32, SYMLINK | 32, HARDLINK | 32):
         bad("kind-%d" % kind, "§17.2: a flag of what is not a file", "refused", more(Rec(b"f", kind, {SYMLINK: b"\x01a", HARDLINK: b"\x00"}.get(kind & 15, b""))))
     bad("target-empty", "§17.2: a target has 1 to 4095 bytes", "invalid", fields(D_, b"\x00"))
@@ -228,6 +235,35 @@ def error_cases():
     for name, n in (("itself", E_), ("forward", 5), ("folder", B_), ("symlink", D_), ("huge", (1 << 63) - 1)):
         bad("hard-link-" + name, "§17.2: a hard link is to a file before it", "invalid", both(fields(E_, varint(n)), more(Rec(b"f", FILE, file_fields(0, b"")))))
     bad("hard-link-hard-link", "§17.2: a hard link to a hard link", "invalid", more(Rec(b"f", HARDLINK, varint(E_))))
+
+    # ---- zeros; the file is b/c
+    def zeros(*pairs, tail=3072 - 2148, size=3000):
+        """pairs: (step, length) of each run, with no step for zeros"""
+        data = varint(size) + digest(BLAKE3, c) + varint(len(pairs)) + b"".join(varint(2 * n + 1) if d is None else varint(2 * n) + step(d) for d, n in pairs)
+        return both(fields(BC, data + (step(tail) if tail is not None else b"")), recs(lambda r: setattr(r[BC], "kind", WITH_ZEROS)), lambda d: d.anchors.clear())
+
+    bad("zeros-none", "§17.2: flag 64 without a run of zeros", "invalid", zeros((0, 2)))
+    bad("zeros-small", "§17.2: flag 64 of a file without whole blocks", "invalid", recs(lambda r: setattr(r[A], "kind", WITH_ZEROS)))
+    bad("zeros-empty", "§17.2: a run of no zeros", "invalid", zeros((None, 0), (None, 2)))
+    bad("zeros-long", "§17.2: a run of zeros is too long", "invalid", zeros((None, 3)))
+    bad("zeros-short", "§17.2: the runs are too short", "invalid", zeros((None, 1)))
+    bad("zeros-run-empty", "§17.2: a run of no blocks", "invalid", zeros((None, 1), (0, 0), (0, 1)))
+    bad("zeros-run-long", "§17.2: a run is too long", "invalid", zeros((None, 1), (0, 2)))
+    bad("zeros-many", "§17.2: more runs than there are bytes", "invalid", fields(BC, varint(3000) + digest(BLAKE3, c) + varint((1 << 63) - 1) + varint(5)), late=lambda d: setattr(d.recs[BC], "kind", WITH_ZEROS))
+    bad("zeros-cut", "§17.2: the entries end inside a run", "invalid", lambda d: (setattr(d.recs[BC], "kind", WITH_ZEROS), d.replace(BC, varint(3000) + digest(BLAKE3, c) + varint(2) + varint(3) + varint(2))))
+    bad("zeros-too-many", "§17.2: zeros of more than 2^46 bytes", "refused", zeros((None, (1 << 36) + 1), tail=None, size=(1 << 46) + 1024))
+    bad("zeros-too-many-in-two", "§17.2: zeros of more than 2^46 bytes in two files", "refused", both(zeros((None, 1 << 36), tail=None, size=1 << 46), more(Rec(b"f", WITH_ZEROS, varint(2048) + digest(BLAKE3, bytes(2048)) + varint(1) + varint(5)))))
+    bad("zeros-anchor", "§17.2: zeros have no anchors", "invalid", both(zeros((None, 1), (1, 1)), lambda d: d.anchors.append(0)))
+
+    # ---- files that share positions
+    def twin(*pairs, tail=-952, feature=1, content=c):
+        """Another file like b/c, with runs from position 2 on and a tail from behind that of b/c on"""
+        return both(more(Rec(b"f", FILE, file_fields(len(content), content, list(pairs), tail)), size=len(content), anchors=[anchor(content)]), put(features=feature))
+
+    bad("shared-no-feature", "§17.2: two files share positions, which the catalog does not say", "invalid", twin((-2, 2), feature=0))
+    bad("shared-part", "§17.2: two files share a part of a run", "invalid", twin((-2, 1), (0, 1)))
+    bad("shared-other-blocks", "§17.2: two files share a run, for other blocks", "invalid", both(fields(BC, file_fields(3000, c, [(0, 1), (0, 1)], 3072 - 2148)), twin((-1, 1), (-2, 1))))
+    bad("shared-tail-part", "§17.2: two files share a part of a tail", "invalid", more(Rec(b"f", FILE, file_fields(951, c[:951], None, -952)), size=951), late=put(features=1))
 
     # ---- runs and tails; the file is b/c: two whole blocks, a tail of 952 bytes
     def runs(*pairs, tail=3072 - 2148):
@@ -297,7 +333,37 @@ def error_cases():
     bad("attributes-cut", "§17.3: the metadata are too short", "invalid", lambda d: d.attributes.pop())
     bad("base-cut", "§17.3: the base is longer than what is there", "invalid", put(hint=b"x", hint_size=2))
     bad("base-huge", "§17.3: the base is longer than what is there", "invalid", put(hint_size=65535))
-    bad("left-over", "§17.3: bytes behind the base", "invalid", put(behind=b"\0"))
+    def parts(*of):
+        return put(behind=b"".join(part(kind, data) for kind, data in of))
+
+    left_out = b"\1" + texts(b"b", b"*.tmp", b"/cache/")
+    hidden = b"\1" + texts(b"b/hidden") + b"\4" + texts(b"x" * 4352)
+    bad("left-over", "§17.3: a part of kind 0", "refused", put(behind=b"\0"))
+    bad("part-4", "§17.3: a part of kind 4", "refused", parts((4, b"x")))
+    bad("part-4-late", "§17.3: a part of kind 4 behind the others", "refused", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden), (4, b"x")))
+    bad("part-4-no-length", "§17.3: a part of kind 4, and no length", "refused", put(behind=b"\4"))
+    bad("part-4-attributes", "§17.3: times come before parts", "invalid", both(parts((4, b"x")), lambda d: d.attributes.__setitem__(0, b"\xff" * 16)))
+    bad("part-4-sum", "§17.2: the sum of the sizes comes before parts", "invalid", both(parts((4, b"x")), lie(total=7)))
+    bad("part-no-length", "§17.3: a part has no length", "invalid", put(behind=b"\1"))
+    bad("part-empty", "§17.3: an empty part", "invalid", parts((OMITTED, b"")))
+    bad("part-cut", "§17.3: a part is longer than what is there", "invalid", put(behind=b"\3\5\1\1a"))
+    bad("part-huge", "§17.3: a part of 2^63 − 1 bytes", "invalid", put(behind=b"\1" + varint((1 << 63) - 1)))
+    bad("part-twice", "§17.3: a part twice", "invalid", parts((MARKS, bytes(40)), (MARKS, bytes(40))))
+    bad("parts-descend", "§17.3: the parts do not ascend", "invalid", parts((EXCLUSION, left_out), (MARKS, bytes(40))))
+    bad("marks-fewer", "§17.3: not one mark for each entry", "invalid", parts((MARKS, bytes(32))))
+    bad("marks-more", "§17.3: not one mark for each entry", "invalid", parts((MARKS, bytes(48))))
+    bad("marks-cut", "§17.3: not one mark for each entry", "invalid", parts((MARKS, bytes(39))))
+    for name, data in (("nothing", b"\0\0"), ("no-anchor", b"\1"), ("anchor-dots", b"\0" + texts(b"..", b"x")), ("anchor-slash", b"\0" + texts(b"/b", b"x")), ("anchor-part", b"\0" + texts(b"b" * 256, b"x")),
+                       ("anchor-4097", b"\1" + texts(b"b/" * 2048 + b"b")), ("empty", b"\0" + texts(b"", b"")), ("equal", b"\0" + texts(b"", b"x", b"x")), ("descend", b"\0" + texts(b"", b"y", b"x")),
+                       ("nul", b"\0" + texts(b"", b"x\0")), ("latin", b"\0" + texts(b"", b"\xe9")), ("1025", b"\0" + texts(b"", b"x" * 1025)), ("cut", b"\0" + texts(b"", b"x")[:-1]),
+                       ("many", b"\0" + texts(b"", *[b"%04d" % j for j in range(3300)]))):
+        bad("patterns-" + name, "§17.3: part 2", "invalid", parts((EXCLUSION, data)))
+    bad("patterns-flag", "§17.3: a flag of part 2 that is not named", "refused", parts((EXCLUSION, b"\2" + texts(b"", b"x"))))
+    for name, data in (("no-path", b"\1"), ("path-empty", b"\1" + texts(b"")), ("slash-first", b"\1" + texts(b"/a")), ("dots", b"\1" + texts(b"a/../b")), ("nul", b"\1" + texts(b"a\0")),
+                       ("equal", b"\1" + texts(b"a") + b"\2" + texts(b"a")), ("descend", b"\1" + texts(b"b") + b"\1" + texts(b"a")), ("4353", b"\4" + texts(b"x" * 4353)), ("cut", b"\1\2a")):
+        bad("omitted-" + name, "§17.3: part 3", "invalid", parts((OMITTED, data)))
+    for reason in (0, 5, 255):
+        bad("omitted-reason-%d" % reason, "§17.3: a reason that is not named", "refused", parts((OMITTED, bytes([reason]) + texts(b"a"))))
 
     # ---- §17.4, in all pieces
     for name, lies in (("version-0", dict(version=0)), ("version-2", dict(version=2)), ("hash-0", dict(hash=0)), ("hash-3", dict(hash=3)), ("form-1", dict(form=1)), ("form-2", dict(form=2)),
@@ -400,7 +466,7 @@ def error_cases():
                          ("runs-two", runs((1, 1), (-2, 1))), ("tail-elsewhere", runs((0, 2), tail=1024 - 76)), ("folder-not-named", recs(lambda r: r.__setitem__(B_, Rec(b"aa", FOLDER)))),
                          ("sha256", recs(lambda r: (setattr(r[A], "kind", WITH_SHA256), setattr(r[A], "fields", file_fields(100, a, None, 2048, hashlib.sha256(a).digest()))))),
                          ("anchor-other", anchored(lambda x: x.__setitem__(0, x[0] ^ 1))), ("anchor-zero", anchored(lambda x: x.__setitem__(0, 0))), ("path-bytes", long_paths(0)), ("tail-zero", both(fields(A, file_fields(100, a, None, 2048 + 924)), runs((0, 2), tail=0))),
-                         ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
+                         ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("marks", parts((MARKS, struct.pack("<5Q", 1, 0, 2 ** 64 - 1, 3, 0)))), ("patterns", parts((EXCLUSION, left_out))), ("patterns-caches", parts((EXCLUSION, b"\1\0"))), ("omitted", parts((OMITTED, hidden))), ("omitted-part", parts((OMITTED, b"\3" + texts(b"n" * 300)))), ("parts", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden))), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
                          ("backslash", more(Rec(b"f\\..\\g", FOLDER))), ("time-before-1970", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -(1 << 40), 1, 0o7777, 0)))):
         x = seal(draft(change), lie=dict(flags=17) if name == "sealed" else None)
         good("good-" + name, "what a reader accepts", x[0], x[2])
@@ -443,6 +509,14 @@ def error_cases():
         d.total -= 100
         next(r for r in d.recs if r.path == b"b/c").fields = file_fields(3000, c, [(0, 2)], 3072)
 
+    x = seal(draft(twin((-2, 2))))
+    good("good-shared", "§17.2: two files share all of their positions", x[0], x[2])
+    x = seal(draft(put(features=1)))
+    good("good-shared-by-none", "§17.2: files may share positions, and do not", x[0], x[2])
+    x = seal(draft(zeros((None, 1 << 36), tail=None, size=1 << 46)), late=lambda d: d.lie.update(total=(1 << 46) + 100))
+    good("good-zeros-most", "§17.2: a file of as many zeros as can be", x[0], x[2])
+    x = seal(Draft(items_of(in_hex([even(b"a", 5000, 0), zeroed(file(b"b", 5000), (1024, 2048)), even(b"c", 5000, 0)])), Fraction(1), sparing=True))
+    good("good-zeros", "§17.2: zeros and duplicates without positions", x[0], x[2], recovery=(4, 4))
     x = seal(draft(without_a))
     good("good-entry-gone", "§17.1: a position that no entry names and whose digest is not zeros", x[0], x[2])
     x = seal(draft(both(without_a, lambda d: d.digests.__setitem__(2, GONE))))
@@ -471,9 +545,9 @@ def error_cases():
     good("generations-two-first-lost", "§17.6: the pieces of the first are lost", flipped(data, *[p + 20 for p in places]) + more_data, root2, generation=2)
     good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1, choice=True)
     good("generations-two-invalid-root-1", "§17.6: the second is invalid, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, given=root, generation=1)
-    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0])
-    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))[0], root, given=root, generation=1)
-    good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=1)))), generation=2)
+    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))[0])
+    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))[0], root, given=root, generation=1)
+    good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=4)))), generation=2)
     x = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
     good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2, choice=True)
     good("generations-two-newer-root-1", "§17.6: the same, with the root of the first given", data + x[0], root, given=root, generation=1, newer=2)
@@ -504,7 +578,7 @@ def error_cases():
     x, Ex, _ = second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))
     y = third(len(data + x), second_areas, Ex)
     good("generations-three-second-invalid", "§17.6: the second is invalid: it still names the first", data + x + y[0], y[2], generation=3)
-    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))
+    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))
     y = third(len(data + x), second_areas, Ex)
     good("generations-three-second-refused", "§17.6: the second is refused: it still names the first", data + x + y[0], y[2], generation=3)
     x = third(len(data + more_data), second_areas, E2, geometry=dict(k=2, m=1), drop=(0, 2))
@@ -517,10 +591,10 @@ def error_cases():
     z = flipped(more_data, 20, len(more_data) - 1)           # one piece of each is usable, which is enough
     good("generations-four-one-piece-each", "§17.6: the fourth of four, of each of which one piece is left", flipped(data, 20, len(data) - 1) + z + flipped(x, 20, len(x) - 1) + flipped(y[0], 20, len(y[0]) - 1), y[2], generation=4)
     add("generations-four-two-lost", "§17.6: of the second and the third nothing is left", "ambiguous", data + bytes(len(more_data) + len(x)) + y[0])
-    other_features = seal(draft(put(features=1)))
+    other_features = seal(draft(put(features=4)))
     add("refused-other-root", "§17.6, §11: the only catalog is refused, and another root is given: refused goes before wrong-root", "refused", other_features[0], root)
     add("refused-its-root", "§17.6: the root of a catalog that is refused is given", "refused", other_features[0], other_features[2])
-    x = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 1))
+    x = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))
     add("generations-two-refused-other-root", "§17.6, §11: the second is refused, and another root is given", "refused", data + x[0], bytes(32))
     add("generations-two-refused-root-2", "§17.6: the second is refused, and its root is given", "refused", data + x[0], x[2])
     add("two-sidecars-refused", "§17.6: two sidecars, one of them refused", "ambiguous", data + other_features[0])

@@ -12,8 +12,11 @@ from ..stream.rows import Draws
 SIDECAR = 3                                             # §4 form
 MAGIC_P = bytes.fromhex("89666563500D0A1A")             # §17.4 piece
 FILE, FOLDER, SYMLINK, HARDLINK = range(4)              # §17.2 kinds
-EXECUTABLE, WITH_SHA256 = 16, 32                        # §17.2 flags of a kind
-KINDS = (FILE, FILE | EXECUTABLE, FILE | WITH_SHA256, FILE | EXECUTABLE | WITH_SHA256, FOLDER, SYMLINK, HARDLINK)
+EXECUTABLE, WITH_SHA256, WITH_ZEROS = 16, 32, 64        # §17.2 flags of a kind
+KINDS = tuple(range(0, 128, 16)) + (FOLDER, SYMLINK, HARDLINK)
+MOST_ZEROS = 1 << 46                                    # §17.2
+MARKS, EXCLUSION, OMITTED = 1, 2, 3                     # §17.3 parts
+CACHES = 1                                              # §17.3 flag of part 2
 HEADER, LAYOUT = 128, 96                                # §17.4
 KEY = b"fec/1 sidecar: catalog".ljust(32)               # §17.2
 NOTHING, GONE = bytes(16), b"\xff" * 16                 # §17.1: the digests of nothing and of bytes that are lost
@@ -88,15 +91,26 @@ def varint(x):
     return bytes(out) + bytes([x])
 
 
+def part(kind, data):
+    """§17.3: a part behind the base"""
+    return bytes([kind]) + varint(len(data)) + data
+
+
+def texts(*items):
+    return b"".join(varint(len(x)) + x for x in items)
+
+
 def step(d):
     return varint(2 * d if d >= 0 else -2 * d - 1)
 
 
 def file_fields(size, content, runs=None, tail=None, sha256=b""):
-    """The fields of a file's entry, with the digest of `content`. runs: (step, length) of each, or None; tail: a step,
-    or None."""
+    """The fields of a file's entry, with the digest of `content`. runs: (step, length) of each, or None; with one whose
+    step is None, which is of zeros, they are those of flag 64. tail: a step, or None."""
     out = varint(size) + digest(BLAKE3, content) + sha256
-    if runs is not None:
+    if runs is not None and any(d is None for d, _ in runs):
+        out += varint(len(runs)) + b"".join(varint(2 * n + 1) if d is None else varint(2 * n) + step(d) for d, n in runs)
+    elif runs is not None:
         out += varint(len(runs)) + b"".join(step(d) + varint(n) for d, n in runs)
     return out + (step(tail) if tail is not None else b"")
 

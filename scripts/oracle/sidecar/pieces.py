@@ -230,10 +230,10 @@ class Reader:
         self.idle = []
         named = {p for x in self.catalog.entries for p in places_of(self.catalog, x)}
         for group in self.catalog.groups:
-            k, m, G, area, first, position, digest_at = group
-            area = self.catalog.areas[area]
-            gone = {p % G for p in range(k * G) if self.catalog.digests[digest_at + p] != NOTHING}
-            self.idle.append(gone - {p % G for p in range(k * G) if position + p in named})
+            k, m, G, _, first, position, digest_at, _ = group
+            area = self.catalog.areas[group.area]
+            gone = {group.set_of(p) for p in range(k * G) if self.catalog.digests[digest_at + p] != NOTHING}
+            self.idle.append(gone - {group.set_of(p) for p in range(k * G) if position + p in named})
             self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
 
     def find(self, area, b, wanted, is_idle):

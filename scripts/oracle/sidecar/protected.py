@@ -33,6 +33,11 @@ def even(path, size, byte):
     return dict(file(path, size), byte=byte)
 
 
+def zeroed(item, *ranges):
+    """the file with zeros in (start, length)"""
+    return dict(item, zeros=[list(x) for x in ranges])
+
+
 KIND_NAMES = {"file": FILE, "folder": FOLDER, "symlink": SYMLINK, "hardlink": HARDLINK}
 HEXED = ("path", "target", "suffix")
 
@@ -50,6 +55,8 @@ def items_of(tree):
             content = None
             if x["kind"] == "file":
                 content = bytes([x["byte"]]) * x["size"] if "byte" in x else generate(x["size"], x["seed"])
+                for at, size in x.get("zeros", ()):
+                    content = content[:at] + bytes(size) + content[at + size:]
             out.append(Item(x["path"], KIND_NAMES[x["kind"]], content, x.get("target"), *more))
     return out
 
@@ -89,8 +96,15 @@ def protect_cases():
     yield case("anchors", [file(b"a", 1024), file(b"b", 1025), file(b"c", 65536), file(b"d", 66559), file(b"e", 66560), folder(b"f"), file(b"g", 131072 - 1)], 25)
     yield case("anchors-large", [file(b"a", 65535), file(b"b", 69632), file(b"c", 69631), file(b"d", 4097), even(b"e", 70000, 0), even(b"f", 140000, 255)], 25)
     yield case("anchors-even", [even(b"a", 66560, 0), even(b"b", 2000, 7), even(b"c", 1024, 7), file(b"d", 2000)], 25)
+    large = 1 << 20
+    yield case("zeros", [zeroed(file(b"a", large + 3000), (5000, 900000)), even(b"b", large, 0), file(b"c", 5000), zeroed(file(b"d", large + 1, 7), (0, 4096), (large - 8192, 8193)),
+                         zeroed(file(b"e", large, 8), (4096, 4096)), zeroed(file(b"f", large - 1, 9), (0, large - 1)), even(b"g", large + 4096, 0), even(b"h", large + 9, 0)], 25)
+    yield case("duplicates", [file(b"a", 300000), file(b"b", 4096), file(b"c", 4096), file(b"d", 4097), folder(b"e"), file(b"e/a", 300000, mode=0o755), file(b"e/b", 300000, 5), file(b"e/d", 4097),
+                              file(b"e/z", 300000), file(b"f", 5000, 1), file(b"g", 5000, 2), hardlink(b"h", b"a", file(b"a", 300000)), zeroed(file(b"i", large + 77), (9000, 1000000)), zeroed(file(b"j", large + 77), (9000, 1000000))], 50)
     for redundancy in ("0.01", "12.34", "12700"):
         yield case("redundancy-" + redundancy, [file(b"file", 5000)], redundancy)
+    yield case("wide", [file(b"a", 1000000), file(b"b", 5000), even(b"c", 300000, 9)], 30)        # one set of code 1
+    yield case("wide-sets", [file(b"a", 150000)], 6000)                        # two sets of it
     yield case("many-small", [many(300, b".txt", 333), file(b"1", 1000)], 5)
     yield case("many-packed", [file(b"f%03d" % j, (j * 37) % 3000, j + 1) for j in range(150)], 16, b"..")
     yield case("many-long-names", [many(1700, b"x" * 190)], 16)                # metadata above 4096·k'

@@ -5,8 +5,7 @@ import stat
 
 from ..basics import BLAKE3
 from ..hashes import digest
-from .catalog import places_of
-from .files import Originals, check_entry, look, mend
+from .files import Originals, add_known, check_entry, look, mend
 from .parts import FILE
 
 MOST_OF_LIST = 1 << 26
@@ -18,13 +17,17 @@ def piece_digest(data):
 
 def pieces_of(catalog, x, rows, content):
     """{offset: bytes} of the pieces in positions of a file that are not intact; bytes behind its end are zeros"""
-    piece, found = min(4096, catalog.block), {}
-    for number, p in enumerate(places_of(catalog, x)):
-        if rows[p] is None:
-            end = min(x.size, (number + 1) * catalog.block)
-            for at in range(number * catalog.block, end, piece):
-                part = content[at:min(at + piece, end)]
-                found[at] = part + bytes(min(piece, end - at) - len(part))
+    piece, found, block = min(4096, catalog.block), {}, catalog.block
+    whole = x.size // block if x.size > block else 0
+    has = {first + j: rows[start + j] is not None for first, start, length in x.runs for j in range(length)}
+    for number in range(whole + (x.tail is not None)):
+        zeros = number < whole and number not in has
+        if not content[number * block:(number + 1) * block].strip(b"\0") if zeros else has[number] if number < whole else rows[x.tail // block] is not None:
+            continue
+        end = min(x.size, (number + 1) * block)
+        for at in range(number * block, end, piece):
+            part = content[at:min(at + piece, end)]
+            found[at] = part + bytes(min(piece, end - at) - len(part))
     return found
 
 
@@ -77,6 +80,9 @@ def half_mended(reader, base, path):
     for number, x in enumerate(catalog.entries):
         check_entry(catalog, base, x, contents, number)
     originals = Originals(catalog, contents)
+    rows = list(originals.rows)
+    originals.right = {n for n, data in contents.items() if data is not None and digest(BLAKE3, data[:catalog.entries[n].size]) == catalog.entries[n].blake3}
+    add_known(catalog, originals)
     right, _ = mend(catalog, originals, reader.recovery)
     for number, listed in files.items():
         x = catalog.entries[number] if number < len(catalog.entries) else None
@@ -84,11 +90,16 @@ def half_mended(reader, base, path):
             continue
         if look(base, x.path).st_ctime_ns <= info.st_ctime_ns:
             continue
-        now, whole = pieces_of(catalog, x, originals.rows, contents[number]), places_of(catalog, x)
+        now = pieces_of(catalog, x, rows, contents[number])
+        places = {first + j: start + j for first, start, length in x.runs for j in range(length)}
 
         def is_right(at, part):
-            row = right[whole[at // catalog.block]]
-            start = at % catalog.block + (x.tail % catalog.block if x.tail is not None and at // catalog.block == sum(n for _, n in x.runs) else 0)
+            number = at // catalog.block
+            tail = x.tail is not None and at >= x.size - x.size % catalog.block if x.size > catalog.block else x.tail is not None
+            if not tail and number not in places:
+                return not any(part)
+            row = right[x.tail // catalog.block if tail else places[number]]
+            start = at % catalog.block + (x.tail % catalog.block if tail else 0)
             return row is not None and row[start:start + len(part)] == part
 
         if all(listed.get(at) == piece_digest(part) or is_right(at, part) for at, part in now.items()):

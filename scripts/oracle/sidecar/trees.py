@@ -46,8 +46,8 @@ def tree_cases():
     yield "sidecar-deleted", "mixed-larger-16", None, [on("flip", b"one/two/three/deep", at=7), side("delete", at=20000, len=777)], {b"one/two/three/deep": "rotten"}, True
     yield "sidecar-thrice", "mixed-larger-200", None, [flip_deep, side("insert", at=100000, len=3, seed=5), side("delete", at=200000, len=5000), side("flip", at=300000), side("cut-first", len=1)], {b"one/two/three/deep": "rotten"}, True
     yield "sidecar-little-left", "mixed-larger-16", None, [on("zero", b"one/two/three/deep", at=0, len=50000), side("zero", at=20000, len=30000)], {b"one/two/three/deep": "rotten"}, False
-    yield "executable", "small", None, [on("mode", b"a", mode=0o755)], {b"a": "edited"}, True
-    yield "not-executable", "mixed-16", None, [on("mode", b"one/run.sh", mode=0o644)], {b"one/run.sh": "edited"}, True
+    yield "executable", "small", None, [on("mode", b"a", mode=0o755)], {b"a": "mode"}, True
+    yield "not-executable", "mixed-16", None, [on("mode", b"one/run.sh", mode=0o644)], {b"one/run.sh": "mode"}, True
     yield "permissions", "small", None, [on("mode", b"a", mode=0o600), on("mode", b"b", mode=0o700), on("mode", b"b/c", mode=0o466)], {}, True
     yield "hard-link-copied", "small", None, [on("copy", b"e", other=b"a".hex())], {b"e": "rotten"}, True
     yield "hard-link-copied-edited", "small", None, [on("copy", b"e", other=b"a".hex()), on("edit", b"e", at=0)], {b"e": "edited"}, True
@@ -59,7 +59,7 @@ def tree_cases():
     yield "symlink-elsewhere", "small", None, [on("delete", b"d"), on("symlink", b"d", target=b"b/c".hex())], {b"d": "edited"}, True
     yield "file-is-symlink", "small", None, [on("move", b"a", other=b"x".hex()), on("symlink", b"a", target=b"x".hex())], None, True
     yield "moved", "mixed-larger-100", None, [on("move", b"one.txt", other=b"two.txt".hex())], {b"one.txt": "missing"}, True
-    yield "inserted-in-file", "one-300000", None, [on("insert", b"file", at=5000, len=1, seed=1)], {b"file": "edited"}, False
+    yield "inserted-in-file", "one-300000", None, [on("insert", b"file", at=5000, len=1, seed=1)], {b"file": "edited"}, True
     yield "anchors-hole", "anchors-large", None, [on("zero", b"b", at=0, len=5000), on("flip", b"f", at=100000), on("flip", b"e", at=69999)], dict.fromkeys((b"b", b"e", b"f"), "rotten"), True
     yield "redundancy-little", "redundancy-0.01", None, [on("zero", b"file", at=1000, len=1000)], {b"file": "rotten"}, False
     yield "redundancy-least", "redundancy-0.01", None, [on("flip", b"file", at=4999)], {b"file": "rotten"}, True
@@ -74,6 +74,13 @@ def tree_cases():
     yield "contradiction-of-a-block-longer", "small", "good-wrong-block", [on("append", b"b/c", len=10, seed=1)], "invalid", False
     yield "first-name-gone", "small", None, [on("delete", b"a")], {b"a": "missing"}, True
     yield "two-tails-one-position", "small", "good-tails-together", [on("flip", b"a", at=0), on("flip", b"b/c", at=0)], {b"a": "rotten", b"b/c": "rotten", b"f": "missing"}, True
+    yield "zeros-gone", "zeros", None, [on("delete", x) for x in (b"b", b"g", b"h", b"f")], dict.fromkeys((b"b", b"g", b"h", b"f"), "missing"), True
+    yield "zeros-rotten", "zeros", None, [on("flip", b"a", at=500000), on("flip", b"a", at=3), on("flip", b"b", at=1), on("flip", b"h", at=(1 << 20) + 8), on("flip", b"d", at=(1 << 20))], dict.fromkeys((b"a", b"b", b"h", b"d"), "rotten"), True
+    yield "zeros-cut", "zeros", None, [on("truncate", b"b", len=5), on("truncate", b"a", len=100000)], dict.fromkeys((b"a", b"b"), "edited"), True
+    yield "duplicates-gone", "duplicates", None, [on("delete", x) for x in (b"a", b"e/d", b"i", b"b")], {b"a": "missing", b"e/d": "missing", b"i": "missing", b"b": "missing"}, True
+    yield "duplicates-all-gone", "duplicates", None, [on("delete", x) for x in (b"d", b"e/d")], {b"d": "missing", b"e/d": "missing"}, True
+    yield "duplicates-too-many", "duplicates", None, [on("zero", x, at=0, len=250000) for x in (b"a", b"e/a", b"e/z", b"e/b")], dict.fromkeys((b"a", b"e/a", b"e/z", b"e/b"), "rotten"), False
+    yield "duplicates-apart", "duplicates", None, [on("zero", b"a", at=0, len=150000), on("zero", b"e/a", at=150000, len=150000), on("flip", b"e/z", at=299999), on("zero", b"e/z", at=70000, len=10000), on("flip", b"j", at=(1 << 20) + 76)], dict.fromkeys((b"a", b"e/a", b"e/z", b"j"), "rotten"), True
 
 
 def damage(x, base, data):
@@ -155,5 +162,6 @@ def tree_vector(name, tree, data, damages):
         intact, count = reader.count()
         bad = {x.path.hex(): state for x, state in zip(reader.catalog.entries, states) if state != "intact"}
         out = os.path.join(os.fsencode(home), b"out")
-        assert (repair(data, base, out)[1] == 0) == able, name
+        # Edits are not lost, and need not be undone.
+        assert (repair(data, base, out)[1] == 0) <= able, name
         return dict(states=bad, recovery=[intact, count], displaced=reader.displaced, mendable=able, exit=code)

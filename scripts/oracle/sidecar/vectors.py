@@ -10,6 +10,7 @@ from .parts import EXITS, FILE
 from .pieces import Reader
 from .protected import items_of, protect_cases, protect_vector
 from .trees import tree_cases, tree_vector
+from .verdict import table
 
 
 def read_class(data, root):
@@ -47,6 +48,8 @@ def golden(place):
         return "[\n" + ",\n".join(json.dumps(x, ensure_ascii=False) for x in items) + "\n]"
 
     store(os.path.join(place, "sidecar.json"), ('{"protect": %s,\n"errors": %s,\n"trees": %s}\n' % (rows(protects), rows(errors), rows(trees))).encode())
+    found = table()
+    store(os.path.join(place, "verdicts.json"), ('{%s}\n' % ",\n".join('"%s": %s' % (name, rows(found[name])) for name in found)).encode())
     print("%d sidecars, %d errors, %d trees" % (len(protects), len(errors), len(trees)))
 
 
@@ -60,6 +63,9 @@ def check(place):
 
     with open(os.path.join(place, "sidecar.json"), encoding="utf-8") as f:
         stored = json.load(f)
+    with open(os.path.join(place, "verdicts.json"), encoding="utf-8") as f:
+        if json.load(f) != table():
+            complain("verdicts.json: differs")
     cases = {case["name"]: case for case in protect_cases()}
     for v in stored["protect"]:
         case = cases.pop(v["name"], None)
@@ -81,8 +87,8 @@ def check(place):
             if None in originals.rows:
                 complain(v["name"] + ": an original does not have its digest")
             # Each set loses as many originals as can be mended.
-            for k, m, spots, _ in sets_of(catalog, originals, [[None] * (g[1] * g[2]) for g in catalog.groups]):
-                for p in spots[:m] if len(spots) % 2 else spots[-m:]:
+            for group, spots, _ in sets_of(catalog, originals, [[None] * (g.m * g.G) for g in catalog.groups]):
+                for p in spots[:group.m] if len(spots) % 2 else spots[-group.m:]:
                     originals.rows[p] = None
             reader = Reader(data)
             before = Originals(catalog, contents).rows

@@ -5,14 +5,16 @@ from collections import namedtuple
 from ..basics import BLAKE3, ZERO32, Fault, align, ceil_div
 from ..encoding.geometry import group_of, pack, plan
 from ..encoding.trees import proof_size
-from ..encoding.writer import Group, padded, put_crc
-from ..gf import evaluate
+from ..encoding.writer import Group as EncodingGroup, padded, put_crc
 from ..hashes import digest
+from .group import RUN, SMALL as SMALL_CODE, WIDE, Group
 from .parts import (
-    EXECUTABLE, FILE, HARDLINK, HEADER, LAST_PACKED, LAYOUT, MAGIC_P, NOTHING, SIDECAR, SYMLINK, Rec, anchors_of,
-    area_size, block_place, catalog_root, file_fields, piece_place, plain_digests, varint, whole_digests,
+    ANCHORED, EXECUTABLE, FILE, HARDLINK, HEADER, LAST_PACKED, LAYOUT, MAGIC_P, NOTHING, SIDECAR, SYMLINK, WITH_ZEROS,
+    Rec, anchor, area_size, block_place, catalog_root, file_fields, piece_place, plain_digests, varint, whole_digests,
     write_entries,
 )
+
+SMALL, LARGE = 4096, 1 << 20                            # §17.8: files that are too small to be compared, or large
 
 # content: of a file; target: of a symbolic link, or the path that a hard link has
 Item = namedtuple("Item", "path kind content target mode seconds nanos")
@@ -23,22 +25,32 @@ def pick_block(total):
     if total <= 256 << 10:
         return 1024
     block = 4096
-    while total > 1 << 30 and ceil_div(total, block) > 1 << 18 and block < 65536:
+    while total > 1 << 34 and ceil_div(total, block) > 1 << 22 and block < 65536:
         block *= 2
     return block
 
 
-def pick_code(b, r):
-    """§17.8: (k, m, G) for b positions"""
+def pick_code(b, r, block):
+    """§17.8: (code, k, m, G) for b positions"""
     def recovery(k):
         return ceil_div(k * r.numerator, r.denominator)
 
-    K = max((k for k in range(1, 256) if k + recovery(k) <= 256), default=None)
+    def most(m, n):
+        return max((k for k in range(1, n) if recovery(k) <= m and k + recovery(k) <= n), default=None)
+
+    K = most(255, 256)
     if K is None or not 0 < r <= 127 or (10000 * r).denominator != 1:
         raise Fault("refused", "§17.8: no code has this redundancy")
-    G = max(1, ceil_div(b, K))
-    k = max(1, ceil_div(b, G))
-    return k, recovery(k), G
+    W = most(min(8192, (1 << 25) // block), 65536) or 0
+    if b <= K:
+        return SMALL_CODE, max(1, b), recovery(max(1, b)), 1
+    if b <= W:
+        return WIDE, b, recovery(b), 1
+    wide = W // RUN * RUN > K
+    G = ceil_div(b, W // RUN * RUN if wide else K)
+    k = ceil_div(b, G)
+    k = align(k, RUN) if wide else k
+    return WIDE if wide else SMALL_CODE, k, recovery(k), G
 
 
 def metadata_geometry(k, m, b):
@@ -52,38 +64,78 @@ def metadata_geometry(k, m, b):
     return group_of(plan(SIDECAR, BLAKE3, *shape, b, set_size=8192 * k1), 0)
 
 
+def parts_of(content, block, sparing):
+    """§17.8: the whole blocks of a file: [(whether they are zeros, their number)]. All zeros are those of no hole."""
+    count, out = len(content) // block if len(content) > block else 0, []
+
+    def is_zeros(n):
+        return not any(content[n * block:(n + 1) * block])
+
+    looks = sparing or len(content) >= LARGE and any(is_zeros(i * (count - 1) // 15) for i in range(16))
+    for zeros in (looks and is_zeros(n) for n in range(count)):
+        if out and out[-1][0] == zeros:
+            out[-1][1] += 1
+        else:
+            out.append([zeros, 1])
+    return out
+
+
 class Draft:
     """A sidecar before it is written. The hooks of `seal` and the lists here give negative vectors right digests and
     roots although the vectors break a rule."""
 
-    def __init__(self, items, r, hint=b""):
+    def __init__(self, items, r, hint=b"", sparing=False):
+        """sparing: all zeros and all duplicates take no positions, whatever §17.8 says"""
         items = sorted(items)
         files = [x for x in items if x.kind == FILE]
         self.total = sum(len(x.content) for x in files)
         self.block = block = pick_block(self.total)
-        whole = {x.path: len(x.content) // block if len(x.content) > block else 0 for x in files}
-        positions, packed, first = [], [], sum(whole.values())      # packed: the bytes of each packed position
-        cursor, self.recs, self.attributes = 0, [], []
+        first_of = {}                                   # the first file with some bytes
+        for x in files:
+            if len(x.content) > (0 if sparing else SMALL):
+                first_of.setdefault(x.content, x.path)
+        parts = {x.path: parts_of(x.content, block, sparing) for x in files}    # (whether zeros, blocks)
+        alone = [x for x in files if first_of.get(x.content, x.path) == x.path]
+        first = sum(n for x in alone for zeros, n in parts[x.path] if not zeros)
+        positions, packed, self.digests = [], [], []    # packed: the bytes of each packed position
+        places, tails_at = {}, {}                       # by path: the starts of the runs, the byte of the tail
+        for x in alone:
+            cut = sum(n for _, n in parts[x.path]) * block
+            values, at, places[x.path] = whole_digests(x.content, block, cut // block), 0, []
+            for zeros, n in parts[x.path]:
+                if not zeros:
+                    places[x.path].append(len(positions))
+                    positions += [x.content[o:o + block] for o in range(at * block, (at + n) * block, block)]
+                    self.digests += values[at:at + n]
+                at += n
+            tail = x.content[cut:]
+            if tail:
+                j = next((j for j in range(max(0, len(packed) - LAST_PACKED), len(packed)) if len(packed[j]) + len(tail) <= block), len(packed))
+                if j == len(packed):
+                    packed.append(b"")
+                tails_at[x.path] = (first + j) * block + len(packed[j])
+                packed[j] += tail
+        cursor = cursor_of_blocks = 0
+        self.recs, self.attributes, self.anchors = [], [], []
         numbers = {x.path: n for n, x in enumerate(items)}
-        self.digests, self.anchors = [], []
         for x in items:
             kind, fields = x.kind, b""
             if x.kind == FILE:
-                cut = whole[x.path] * block
-                tail = x.content[cut:]
-                place = None
-                if tail:
-                    j = next((j for j in range(max(0, len(packed) - LAST_PACKED), len(packed)) if len(packed[j]) + len(tail) <= block), len(packed))
-                    if j == len(packed):
-                        packed.append(b"")
-                    place = (first + j) * block + len(packed[j])
-                    packed[j] += tail
-                fields = file_fields(len(x.content), x.content, [(0, whole[x.path])] if cut else None, place - cursor if tail else None)
-                cursor = place + len(tail) if tail else cursor
-                kind |= EXECUTABLE if x.mode & 0o100 else 0
-                positions += [x.content[o:o + block] for o in range(0, cut, block)]
-                self.digests += whole_digests(x.content, block, whole[x.path])
-                self.anchors += anchors_of(x.content, block)
+                of, runs, at = first_of.get(x.content, x.path), [], 0
+                starts = iter(places[of])
+                for zeros, n in parts[x.path]:
+                    if zeros:
+                        runs.append((None, n))
+                    else:
+                        start = next(starts)
+                        runs.append((start - cursor_of_blocks, n))
+                        cursor_of_blocks = start + n
+                        self.anchors += [anchor(x.content[o * block:(o + 1) * block]) for o in range(at, at + n) if o * block % ANCHORED == 0]
+                    at += n
+                place = tails_at.get(of)
+                fields = file_fields(len(x.content), x.content, runs or None, place - cursor if place is not None else None)
+                cursor = place + len(x.content) - at * block if place is not None else cursor
+                kind |= (EXECUTABLE if x.mode & 0o100 else 0) | (WITH_ZEROS if any(zeros for zeros, _ in parts[x.path]) else 0)
             elif x.kind == SYMLINK:
                 fields = varint(len(x.target)) + x.target
             elif x.kind == HARDLINK:
@@ -93,15 +145,16 @@ class Draft:
         tails = [padded(x, block) for x in packed]
         self.digests += plain_digests(tails)
         positions += tails
-        k, m, G = pick_code(len(positions), r)
+        code, k, m, G = pick_code(len(positions), r, block)
+        group = Group(k, m, G, 0, 0, 0, 0, code)
         self.digests += [NOTHING] * (k * G - len(positions))
         positions += [bytes(block)] * (k * G - len(positions))
-        # §17.1: position i·G + s; all sets of the group at once
-        rows = [b"".join(positions[i * G:i * G + G]) for i in range(k)]
-        self.recovery = [row[o:o + block] for row in evaluate(list(range(k)), rows, range(k, k + m)) for o in range(0, G * block, block)]
+        made = [group.solve(dict(enumerate(positions[p] for p in group.places(s))), range(k, k + m)) for s in range(G)]
+        self.recovery = [shards[j] for j in range(m) for shards in made]
         self.digests += plain_digests(self.recovery)
         self.groups, self.areas, self.hint = [[k, m, G, 0, 0]], [], hint
-        self.version, self.features = 1, 0
+        self.codes = {0: code} if code else {}
+        self.version, self.features = 1, int(any(x.content for x in files if x not in alone)) | 2 * (code == WIDE)
         self.lie, self.pokes, self.left_over, self.behind, self.hint_size, self.cut = {}, [], b"", b"", None, 0
 
     def add(self, rec, size=0):
@@ -120,7 +173,7 @@ class Draft:
         has.update(self.lie)
         out = bytearray(struct.pack("<IIIIIIQQ", self.version, self.features, *(has[x] for x in ("block", "areas", "groups", "entries", "size", "total"))) + bytes(24))
         out += b"".join(struct.pack("<QQIIQ", *area, 0) for area in self.areas)
-        out += b"".join(struct.pack("<HHIIIQQ", k, m, G, area, 0, first, 0) for k, m, G, area, first in self.groups)
+        out += b"".join(struct.pack("<HHIIIQQ", k, m, G, area, self.codes.get(x, 0), first, 0) for x, (k, m, G, area, first) in enumerate(self.groups))
         out += entries + b"".join(self.digests) + b"".join(struct.pack("<Q", x) for x in self.anchors)
         out = out[:len(out) - self.cut]
         for at, value in self.pokes:
@@ -166,7 +219,7 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
     lay = bytearray(before + struct.pack("<QQQQI", generation, start, area[1], cut, draft.block) + bytes(28))
     if layout:
         layout(lay)
-    group = Group(pg, metadata, digest(BLAKE3, bytes(lay)), alter, lie)
+    group = EncodingGroup(pg, metadata, digest(BLAKE3, bytes(lay)), alter, lie)
     out = bytearray(area_size(area, draft.block))
     for b, data in enumerate(draft.recovery):
         at = block_place(b, area, draft.block)

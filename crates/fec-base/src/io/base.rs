@@ -5,15 +5,16 @@
 //! system without this call each part is opened alone, and must not be a link.
 
 use super::naming::{Name, rename_new, rename_over};
+use super::read_only::{Access, MadeWritable, access_of_folder};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
-use rustix::process::geteuid;
-use std::ffi::OsStr;
-use std::fs::{File, Metadata, Permissions};
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,13 +28,26 @@ pub struct Base {
     path: PathBuf,
     /// The system has no `openat2`.
     is_old: AtomicBool,
+    /// Folders directly in the base that have other names now.
+    renamed: Vec<Renamed>,
+}
+
+/// A folder directly in a base, which paths name as it was called before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The name in paths.
+    pub from: Box<[u8]>,
+    /// The name that it has.
+    pub to: Box<[u8]>,
+    /// True if the caller named the folder, which nobody need be told.
+    pub is_named: bool,
 }
 
 /// The folder that holds an entry, and the entry's name in it.
 #[derive(Debug)]
 pub struct Holder<'a> {
     folder: OwnedFd,
-    name: &'a OsStr,
+    name: Cow<'a, OsStr>,
 }
 
 impl Base {
@@ -44,7 +58,31 @@ impl Base {
     pub fn open(path: &Path) -> io::Result<Base> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false) })
+        Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false), renamed: Vec::new() })
+    }
+
+    /// The same base, in which paths lead to folders that were renamed.
+    pub fn with_renamed(self, renamed: Vec<Renamed>) -> Base {
+        Base { renamed, ..self }
+    }
+
+    /// Folders that have other names than paths say, as was found out.
+    pub fn renamed(&self) -> impl Iterator<Item = &Renamed> {
+        self.renamed.iter().filter(|renamed| !renamed.is_named)
+    }
+
+    /// The path of the folder that the caller named: of the base itself, or of a folder in it under another name.
+    pub fn named(&self) -> &[u8] {
+        self.renamed.iter().find(|renamed| renamed.is_named).map_or(b"", |renamed| &renamed.from)
+    }
+
+    /// A path with the name that its uppermost folder has.
+    fn real<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
+        let top = path.split(|byte| *byte == b'/').next().unwrap_or_default();
+        match self.renamed.iter().find(|renamed| *renamed.from == *top) {
+            Some(renamed) => Cow::Owned([&renamed.to, &path[top.len()..]].concat()),
+            None => Cow::Borrowed(path),
+        }
     }
 
     /// A folder within the base, as a base of its own.
@@ -54,7 +92,8 @@ impl Base {
     pub fn folder(&self, path: &[u8]) -> io::Result<Base> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let folder = self.open_within(path, flags, Mode::empty())?;
-        Ok(Base { folder, path: self.place(path), is_old: AtomicBool::new(false) })
+        let is_old = AtomicBool::new(false);
+        Ok(Base { folder, path: self.place(path), is_old, renamed: Vec::new() })
     }
 
     /// Path of the base.
@@ -64,13 +103,14 @@ impl Base {
 
     /// Path of an entry for messages.
     pub fn place(&self, path: &[u8]) -> PathBuf {
-        self.path.join(OsStr::from_bytes(path))
+        self.path.join(OsStr::from_bytes(&self.real(path)))
     }
 
     fn open_within(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         if path.is_empty() {
             return rustix::fs::openat(&self.folder, ".", flags | OFlags::CLOEXEC, mode);
         }
+        let path = &*self.real(path);
         path.split(|b| *b == b'/').try_for_each(|part| checked(part).map(|_| ()))?;
         #[cfg(target_os = "linux")]
         if !self.is_old.load(Ordering::Relaxed) {
@@ -133,31 +173,49 @@ impl Base {
     /// As [`Base::read`].
     pub fn write_own(&self, path: &[u8]) -> io::Result<File> {
         match self.write(path) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && self.is_own_read_only(path) => {}
-            opened => return opened,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                let Some(_made) = MadeWritable::of(self.read(path)?)? else { return Err(e) };
+                self.write(path)
+            }
+            opened => opened,
         }
-        let file = self.read(path)?;
-        let mode = file.metadata()?.permissions().mode();
-        file.set_permissions(Permissions::from_mode(mode | 0o200))?;
-        let opened = self.write(path);
-        file.set_permissions(Permissions::from_mode(mode))?;
-        opened
     }
 
-    fn is_own_read_only(&self, path: &[u8]) -> bool {
-        let is_it = |meta: Metadata| meta.uid() == geteuid().as_raw() && meta.mode() & 0o200 == 0;
-        self.read(path).and_then(|file| file.metadata()).is_ok_and(is_it)
-    }
-
-    /// Tells whether [`Base::write_own`] would be allowed. Nothing is changed.
+    /// The access to a regular file. Nothing is changed.
     ///
     /// # Errors
-    /// As [`Base::read`], except for missing permission.
-    pub fn may_write(&self, path: &[u8]) -> io::Result<bool> {
+    /// As [`Base::read`], except for missing permission to write.
+    pub fn access(&self, path: &[u8]) -> io::Result<Access> {
         match self.write(path) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(self.is_own_read_only(path)),
-            opened => opened.map(|_| true),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Access::denied(self.read(path)?),
+            opened => opened.map(|_| Access::Free),
         }
+    }
+
+    /// The access to a folder. Nothing is changed.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn folder_access(&self, path: &[u8]) -> io::Result<Access> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        access_of_folder(self.open_within(path, flags, Mode::empty())?)
+    }
+
+    /// Makes a folder writable, if it is the user's own and read-only.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn make_writable(&self, path: &[u8]) -> io::Result<Option<MadeWritable>> {
+        MadeWritable::of(self.read_folder(path)?)
+    }
+
+    /// Opens a folder itself.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn read_folder(&self, path: &[u8]) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        Ok(File::from(self.open_within(path, flags, Mode::empty())?))
     }
 
     /// The entry at a path. A link is not followed.
@@ -175,11 +233,16 @@ impl Base {
     /// Those of the system.
     pub fn holder<'a>(&self, path: &'a [u8]) -> io::Result<Holder<'a>> {
         let (folders, name) = match path.iter().rposition(|b| *b == b'/') {
-            Some(slash) => (&path[..slash], &path[slash + 1..]),
-            None => (&b""[..], path),
+            Some(slash) => (&path[..slash], Cow::Borrowed(&path[slash + 1..])),
+            None => (&b""[..], self.real(path)),
         };
         let folder = self.open_within(folders, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-        Ok(Holder { folder, name: checked(name)? })
+        checked(&name)?;
+        let name = match name {
+            Cow::Borrowed(name) => Cow::Borrowed(OsStr::from_bytes(name)),
+            Cow::Owned(name) => Cow::Owned(OsString::from_vec(name)),
+        };
+        Ok(Holder { folder, name })
     }
 
     /// The regular files, the folders and the symbolic links in a folder, as paths from the base.
@@ -228,7 +291,7 @@ impl Base {
     /// Those of the system: `InvalidInput` if the entry is no link.
     pub fn link_target(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let holder = self.holder(path)?;
-        Ok(rustix::fs::readlinkat(&holder.folder, holder.name, Vec::new())?.into_bytes())
+        Ok(rustix::fs::readlinkat(&holder.folder, &*holder.name, Vec::new())?.into_bytes())
     }
 }
 
@@ -263,7 +326,7 @@ fn regular(fd: OwnedFd) -> io::Result<File> {
 
 impl Holder<'_> {
     fn in_folder(&self) -> Name<'_> {
-        Name { folder: self.folder.as_fd(), name: self.name }
+        Name { folder: self.folder.as_fd(), name: &self.name }
     }
 
     /// Makes a new file of this name; fails if an entry is there.
@@ -273,7 +336,7 @@ impl Holder<'_> {
     pub fn create_file(&self, mode: u16) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(u32::from(mode));
-        Ok(File::from(rustix::fs::openat(&self.folder, self.name, flags, mode)?))
+        Ok(File::from(rustix::fs::openat(&self.folder, &*self.name, flags, mode)?))
     }
 
     /// Makes a folder.
@@ -281,7 +344,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn create_folder(&self, mode: u16) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.folder, self.name, Mode::from_raw_mode(u32::from(mode)))?)
+        Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(u32::from(mode)))?)
     }
 
     /// Makes a symbolic link.
@@ -289,7 +352,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn create_link(&self, target: &[u8]) -> io::Result<()> {
-        Ok(rustix::fs::symlinkat(OsStr::from_bytes(target), &self.folder, self.name)?)
+        Ok(rustix::fs::symlinkat(OsStr::from_bytes(target), &self.folder, &*self.name)?)
     }
 
     /// Makes this entry another name of the file at `of`.
@@ -297,7 +360,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn create_hard_link(&self, of: &Holder<'_>) -> io::Result<()> {
-        Ok(rustix::fs::linkat(&of.folder, of.name, &self.folder, self.name, AtFlags::empty())?)
+        Ok(rustix::fs::linkat(&of.folder, &*of.name, &self.folder, &*self.name, AtFlags::empty())?)
     }
 
     /// Gives this entry another name. Without `replace` it must be free.
@@ -316,7 +379,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn remove(&self) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty())?)
     }
 
     /// Sets the permissions of a file or folder; it must be no link.
@@ -325,7 +388,26 @@ impl Holder<'_> {
     /// Those of the system.
     pub fn set_mode(&self, mode: u16) -> io::Result<()> {
         let mode = Mode::from_raw_mode(u32::from(mode));
-        Ok(rustix::fs::chmodat(&self.folder, self.name, mode, AtFlags::empty())?)
+        Ok(rustix::fs::chmodat(&self.folder, &*self.name, mode, AtFlags::empty())?)
+    }
+
+    /// Gives the entry to this user and group. A link is not followed. Only where nobody else can put another entry in
+    /// its place is it the entry that was meant.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_owner(&self, (user, group): (u32, u32)) -> io::Result<()> {
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::chownat(&self.folder, &*self.name, Some(user), Some(group), flags)?)
+    }
+
+    /// The stat of the folder that holds the entry.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn folder_stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::fstat(&self.folder)?)
     }
 
     /// Removes an empty folder.
@@ -333,7 +415,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn remove_folder(&self) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.folder, self.name, AtFlags::REMOVEDIR)?)
+        Ok(rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::REMOVEDIR)?)
     }
 
     /// The entry. A link is not followed.
@@ -341,7 +423,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn stat(&self) -> io::Result<Stat> {
-        Ok(rustix::fs::statat(&self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Sets the modification time of the entry. A link is not followed.
@@ -349,12 +431,8 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn set_modified(&self, seconds: i64, nanos: u32) -> io::Result<()> {
-        Ok(rustix::fs::utimensat(
-            &self.folder,
-            self.name,
-            &modified(seconds, nanos),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )?)
+        let times = modified(&self.stat()?, seconds, nanos);
+        Ok(rustix::fs::utimensat(&self.folder, &*self.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Makes the folder itself durable.
@@ -373,14 +451,19 @@ impl Holder<'_> {
 
     /// The same folder with another name in it.
     pub fn sibling<'a>(&self, name: &'a OsStr) -> io::Result<Holder<'a>> {
-        Ok(Holder { folder: self.folder.try_clone()?, name })
+        Ok(Holder { folder: self.folder.try_clone()?, name: Cow::Borrowed(name) })
     }
 }
 
-/// Times for `utimensat` that set only the modification time.
-fn modified(seconds: i64, nanos: u32) -> Timestamps {
-    let keep = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-    Timestamps { last_access: keep, last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos.into() } }
+/// Times for `utimensat` that set only the modification time. Many file systems on FUSE ignore a call that names one
+/// time alone (`UTIME_OMIT`), and say that it was done.
+// The integer types differ between systems.
+#[allow(clippy::unnecessary_cast)]
+fn modified(stat: &Stat, seconds: i64, nanos: u32) -> Timestamps {
+    Timestamps {
+        last_access: Timespec { tv_sec: stat.st_atime as i64, tv_nsec: stat.st_atime_nsec as _ },
+        last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos.into() },
+    }
 }
 
 /// Sets the modification time of an open file.
@@ -388,7 +471,8 @@ fn modified(seconds: i64, nanos: u32) -> Timestamps {
 /// # Errors
 /// Those of the system.
 pub fn set_modified(file: impl AsFd, seconds: i64, nanos: u32) -> io::Result<()> {
-    Ok(rustix::fs::futimens(file, &modified(seconds, nanos))?)
+    let times = modified(&rustix::fs::fstat(&file)?, seconds, nanos);
+    Ok(rustix::fs::futimens(file, &times)?)
 }
 
 /// Type of the file that a stat describes.
@@ -416,6 +500,23 @@ mod tests {
         new.rename(&old, true).unwrap();
         assert_eq!(fs::read(place.path().join("old")).unwrap(), b"new");
         assert!(!place.path().join("new").exists());
+    }
+
+    /// scripts/checks/filesystems.sh sees that this works on FUSE, where UTIME_OMIT does not.
+    #[test]
+    fn a_time_of_modification_is_set_beside_the_time_of_access() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        fs::write(&path, b"file").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let old = |seconds| std::time::UNIX_EPOCH + std::time::Duration::new(seconds, 5);
+        file.set_times(fs::FileTimes::new().set_accessed(old(1)).set_modified(old(2))).unwrap();
+        set_modified(&file, 3, 5).unwrap();
+        let times =
+            || (path.metadata().unwrap().accessed().unwrap(), path.metadata().unwrap().modified().unwrap());
+        assert_eq!(times(), (old(1), old(3)));
+        Base::open(place.path()).unwrap().holder(b"file").unwrap().set_modified(4, 5).unwrap();
+        assert_eq!(times(), (old(1), old(4)));
     }
 
     #[test]

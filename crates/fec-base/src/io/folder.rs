@@ -1,15 +1,17 @@
 //! A folder as a store.
 
-use super::output::{FolderOut, Policy, check_room};
+use super::output::{FolderOut, Policy, check_room, is_mount};
 use super::own::open_regular;
+use super::temporary::{parent, remove_stale};
 use super::{NewObjects, ReadAt, Store, list};
+use crate::context::Progress;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files of a folder. New files appear together with the folder itself, which must be absent or empty; if shard
-/// files may be replaced, it may also contain shard files alone.
+/// files may be replaced, it may also contain shard files alone. Leftovers of killed processes beside it are removed.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -35,9 +37,18 @@ impl Store for Folder {
         Ok(Box::new(open_regular(&self.path.join(name))?.ok_or_else(none)?))
     }
 
-    fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>> {
+    fn create(
+        &self,
+        names: &[OsString],
+        bytes: u64,
+        progress: &dyn Progress,
+    ) -> crate::Result<Box<dyn NewObjects>> {
+        if is_mount(&self.path) {
+            remove_stale(&self.path, progress);
+        }
         FolderOut::check(&self.path, self.policy)?;
         check_room(&self.path, bytes)?;
+        remove_stale(parent(&self.path), progress);
         Ok(Box::new(FolderOut::create(&self.path, names, self.policy)?))
     }
 }

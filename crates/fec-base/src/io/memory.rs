@@ -1,6 +1,7 @@
 //! A store in memory, for tests and for programs that move shards themselves.
 
 use super::{NewObjects, ReadAt, Store};
+use crate::context::Progress;
 use crate::error::Place;
 use fec_core::executor::lock;
 use std::collections::BTreeMap;
@@ -48,7 +49,12 @@ impl Store for MemoryStore {
         self.get(name).map(|bytes| Box::new(bytes) as Box<dyn ReadAt>).ok_or(io::ErrorKind::NotFound.into())
     }
 
-    fn create(&self, names: &[OsString], _bytes: u64) -> crate::Result<Box<dyn NewObjects>> {
+    fn create(
+        &self,
+        names: &[OsString],
+        _bytes: u64,
+        _progress: &dyn Progress,
+    ) -> crate::Result<Box<dyn NewObjects>> {
         let objects = names.iter().map(|_| Mutex::default()).collect();
         Ok(Box::new(NewMemory { store: self.clone(), names: names.to_vec(), objects }))
     }

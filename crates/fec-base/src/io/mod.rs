@@ -21,12 +21,14 @@ pub mod memory;
 pub mod naming;
 pub mod output;
 pub mod own;
+pub mod read_only;
 mod readers;
 pub mod small;
 pub mod source;
 pub mod spool;
 pub mod temporary;
 
+use crate::context::Progress;
 use crate::error::Place;
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
@@ -244,9 +246,14 @@ pub trait Store: Send + Sync {
     /// Opens an object for reading.
     fn open(&self, name: &OsStr) -> io::Result<Box<dyn ReadAt>>;
 
-    /// Starts objects with these names, of about `bytes` bytes together.
+    /// Starts objects with these names, of about `bytes` bytes together. `progress` gets notices.
     ///
     /// # Errors
     /// When they may not be created, or there is too little space.
-    fn create(&self, names: &[OsString], bytes: u64) -> crate::Result<Box<dyn NewObjects>>;
+    fn create(
+        &self,
+        names: &[OsString],
+        bytes: u64,
+        progress: &dyn Progress,
+    ) -> crate::Result<Box<dyn NewObjects>>;
 }

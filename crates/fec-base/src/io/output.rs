@@ -2,6 +2,7 @@
 
 mod folder;
 
+pub(crate) use folder::is_mount;
 pub use folder::{FolderOut, is_shard_file};
 
 use super::naming::{Name, rename_new};
@@ -158,6 +159,12 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
     same_place || file(a).is_some_and(|a| Some(a) == file(b))
 }
 
+/// The free bytes of the file system that a folder is on, if it counts them.
+pub fn free_room(folder: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(folder).ok().filter(|stat| stat.f_blocks > 0)?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// Fails early when the file system of `path` clearly has less free space than `bytes`.
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
@@ -195,7 +202,8 @@ pub struct FileOut {
 }
 
 impl FileOut {
-    /// Starts a file that will be `target`.
+    /// Starts a file that will be `target`. Leftovers of killed processes beside it stay:
+    /// [`remove_stale`](super::temporary::remove_stale).
     pub fn create(target: &Path, policy: Policy) -> Result<FileOut> {
         check_absent(target, policy)?;
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_file());

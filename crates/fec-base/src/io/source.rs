@@ -1,7 +1,8 @@
 //! A file to protect, mapped or read at positions, and a check that it stayed unchanged.
 
+use crate::context::{Context, Notice};
 use crate::error::{Action, Error, ErrorKind, Result};
-use crate::program::lease::{Writers, note_open_elsewhere};
+use crate::program::lease::Writers;
 use crate::program::sigbus::FencedMap;
 use std::fs::{File, Metadata};
 use std::io;
@@ -39,19 +40,19 @@ impl Stamp {
 }
 
 impl SourceFile {
-    /// Opens a regular file. `mapped` asks for a map, which is not made for an empty file, without the fence of
-    /// [`sigbus`](crate::program::sigbus), or if the system refuses it. A file that is open for writing elsewhere is
-    /// noted ([`take_open_elsewhere`](crate::program::lease::take_open_elsewhere)).
-    pub fn open(path: &Path, mapped: bool) -> Result<SourceFile> {
+    /// Opens a regular file. The settings may ask for a map, which is not made for an empty file, without the fence of
+    /// [`sigbus`](crate::program::sigbus), or if the system refuses it. The context's receiver gets a
+    /// [`Notice::OpenElsewhere`] of a file that is open for writing elsewhere.
+    pub fn open(path: &Path, context: &Context<'_>) -> Result<SourceFile> {
         let fail = |e: io::Error| Error::io(Action::Read, path, e);
         let file = File::open(path).map_err(fail)?;
         let writers = Writers::of(&file);
         if let Writers::Some = writers {
-            note_open_elsewhere(path);
+            context.progress.note(Notice::OpenElsewhere { path });
         }
         let meta = file.metadata().map_err(fail)?;
         let stamp = Stamp::of(&meta);
-        let map = if mapped && stamp.len > 0 {
+        let map = if context.settings.map && stamp.len > 0 {
             FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
         } else {
             None

@@ -50,7 +50,11 @@ impl Spool {
     /// Those of the pipe and of the file, reported as the pipe's.
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
         let fail = |e: io::Error| Error::io(Action::Spool, place, e);
-        let mut file = tempfile::tempfile().map_err(fail)?;
+        let mut file = tempfile::tempfile().map_err(|e| {
+            let folder = std::env::temp_dir();
+            let why = format!("in the folder {}, which TMPDIR names: {e}", folder.display());
+            fail(io::Error::new(e.kind(), why))
+        })?;
         let (mut piece, mut copied) = (vec![0; PIECE], 0);
         loop {
             let len = read_some(&mut pipe, &mut piece).map_err(fail)?;

@@ -3,12 +3,12 @@
 //! [`remove_all`] or [`try_remove_all`].
 
 use super::{list, remove_folder};
+use crate::context::{Notice, Progress};
 use crate::names::show;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, test_kill_process};
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,23 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
-/// Folders already searched for leftovers of killed processes.
-static TIDIED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-static REMOVED: Mutex<Vec<Removed>> = Mutex::new(Vec::new());
-
-/// A removed leftover of a killed process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
-    /// Its path.
-    pub path: PathBuf,
-    /// Its length in bytes, or that of the files in it.
-    pub bytes: u64,
-}
-
-/// The leftovers removed since the last call, for programs that report them.
-pub fn take_removed() -> Vec<Removed> {
-    std::mem::take(&mut *lock(&REMOVED))
-}
 
 /// A change that is undone unless it is committed.
 #[derive(Debug)]
@@ -102,13 +85,10 @@ pub struct Temporary {
 
 impl Temporary {
     /// Makes a path next to `target`, and has `create` make the file or folder there. Leftovers of killed processes in
-    /// the folder are removed first (once, and only those surely stale: [`remove_stale_outputs`]). The list is locked
-    /// until the name is in it, so that a signal at any moment finds all existing files.
+    /// the folder stay: [`remove_stale`]. The list is locked until the name is in it, so that a signal at any moment
+    /// finds all existing files.
     pub fn beside<T>(target: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Temporary, T)> {
         let folder = parent(target);
-        if lock(&TIDIED).insert(folder.to_path_buf()) {
-            remove_stale_outputs(folder);
-        }
         let mut attempt = 0;
         loop {
             let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
@@ -204,20 +184,31 @@ impl Drop for Appended {
     }
 }
 
-/// Removes temporary files of killed processes from a folder: those that nobody has locked and whose process is gone.
-/// Files that cannot be removed stay and do no harm.
-pub fn remove_stale(folder: &Path) {
-    remove_unlocked(folder, |name, path| is_of_the_dead(name) && is_file(path));
-}
-
-/// As [`remove_stale`], and also removes unfinished folders of shard files. Outputs of other machines and containers,
-/// whose processes cannot be checked here, are removed once nothing was written to them for a day.
-pub fn remove_stale_outputs(folder: &Path) {
+/// Removes leftovers of killed processes from a folder: temporary files, and unfinished folders of shard files, that
+/// nobody has locked and whose process is gone. Those of other machines and containers, whose processes cannot be
+/// checked here, are removed once nothing was written to them for a day. Those that cannot be removed do no harm.
+/// `progress` gets a [`Notice::Removed`] of each. An operation calls this before it makes an output there.
+pub fn remove_stale(folder: &Path, progress: &dyn Progress) {
     const LONG: Duration = Duration::from_secs(24 * 60 * 60);
     let is_output = |path: &Path| is_file(path) || is_folder(path) && is_shards_only(path);
     let is_stale =
         |name: &[u8], path: &Path| is_of_the_dead(name) || is_temporary(name) && is_untouched(path, LONG);
-    remove_unlocked(folder, |name, path| is_stale(name, path) && is_output(path));
+    for name in list(folder).unwrap_or_default() {
+        let path = folder.join(&name);
+        if !is_stale(name.as_bytes(), &path) || !is_output(&path) {
+            continue;
+        }
+        // In a folder that everybody may write to, a FIFO may have taken its place, and opening that would block.
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let opened = File::options().read(true).custom_flags(flags).open(&path);
+        if opened.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            let bytes = bytes_of(&path);
+            remove(&path);
+            if fs::symlink_metadata(&path).is_err() {
+                progress.note(Notice::Removed { path: &path, bytes });
+            }
+        }
+    }
 }
 
 fn is_file(path: &Path) -> bool {
@@ -232,25 +223,6 @@ fn is_folder(path: &Path) -> bool {
 fn inside(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let names = if is_folder(folder) { list(folder).unwrap_or_default() } else { Vec::new() };
     names.into_iter().map(|name| folder.join(name))
-}
-
-fn remove_unlocked(folder: &Path, is_meant: impl Fn(&[u8], &Path) -> bool) {
-    for name in list(folder).unwrap_or_default() {
-        let path = folder.join(&name);
-        if !is_meant(name.as_bytes(), &path) {
-            continue;
-        }
-        // In a folder that everybody may write to, a FIFO may have taken its place, and opening that would block.
-        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-        let opened = File::options().read(true).custom_flags(flags).open(&path);
-        if opened.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
-            let bytes = bytes_of(&path);
-            remove(&path);
-            if fs::symlink_metadata(&path).is_err() {
-                lock(&REMOVED).push(Removed { path, bytes });
-            }
-        }
-    }
 }
 
 /// Length in bytes of a file, or of the files in a folder.
@@ -353,6 +325,24 @@ pub fn try_remove_all() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Meter;
+    use crate::error::Action;
+
+    /// The paths of removed leftovers.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<PathBuf>>);
+
+    impl Progress for Told {
+        fn begin(&self, _action: Action, _total: Option<u64>) -> Box<dyn Meter + '_> {
+            unreachable!("there is no action");
+        }
+
+        fn note(&self, notice: Notice<'_>) {
+            if let Notice::Removed { path, .. } = notice {
+                lock(&self.0).push(path.to_path_buf());
+            }
+        }
+    }
 
     #[test]
     fn a_folder_goes_away_with_all_in_it_and_nothing_that_links_in_it_lead_to() {
@@ -401,17 +391,18 @@ mod tests {
             }
         }
         let locked = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 1));
-        let lock = File::create_new(&locked).expect("a file");
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("a lock");
+        let holder = File::create_new(&locked).expect("a file");
+        flock(&holder, FlockOperation::NonBlockingLockExclusive).expect("a lock");
         let precious = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 2));
         fs::create_dir(&precious).expect("a folder");
         File::create_new(precious.join("letter")).expect("a file");
-        remove_stale_outputs(folder.path());
+        let told = Told::default();
+        remove_stale(folder.path(), &told);
         for (name, _, stays) in &names {
             assert_eq!(folder.path().join(name).exists(), *stays, "{name}");
         }
         child.wait().expect("it has ended");
-        let told: Vec<PathBuf> = take_removed().into_iter().map(|removed| removed.path).collect();
+        let told = fec_core::executor::into_value(told.0);
         for (name, _, stays) in &names {
             assert_eq!(told.contains(&folder.path().join(name)), !stays, "{name}");
         }

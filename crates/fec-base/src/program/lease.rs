@@ -9,11 +9,7 @@
 //! Linux gives leases to the owner of a file and to root, on local file systems. Elsewhere nothing is known.
 #![allow(unsafe_code)] // the call for leases has no safe interface
 
-use fec_core::executor::lock;
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A read lease, held or given back.
@@ -91,25 +87,6 @@ pub fn is_open_for_writing(file: &File) -> bool {
     }
 }
 
-/// Files that were open for writing elsewhere while they were read here.
-static OPEN_ELSEWHERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-/// Notes that a file that is read here is open for writing elsewhere.
-pub fn note_open_elsewhere(path: &Path) {
-    /// Most files remembered.
-    const MOST: usize = 1000;
-    let mut noted = lock(&OPEN_ELSEWHERE);
-    if noted.len() < MOST {
-        noted.insert(path.to_path_buf());
-    }
-}
-
-/// The files read since the last call while they were open for writing elsewhere, a thousand at most. Bytes being
-/// written at that moment may be read partly old and partly new, without a trace.
-pub fn take_open_elsewhere() -> BTreeSet<PathBuf> {
-    std::mem::take(&mut *lock(&OPEN_ELSEWHERE))
-}
-
 #[cfg(target_os = "linux")]
 mod calls {
     use std::fs::File;
@@ -179,6 +156,7 @@ mod calls {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::context::{Context, Settings};
     use crate::io::source::SourceFile;
     use std::fs::OpenOptions;
     use std::io::Write;
@@ -193,13 +171,14 @@ mod tests {
             eprintln!("skipped: no leases here");
             return;
         }
+        let context = Context::new(Settings { map: false, ..Settings::new() });
         let writer = OpenOptions::new().append(true).open(&path).expect("it can be written to");
-        let torn = SourceFile::open(&path, false).expect("it can be read all the same");
+        let torn = SourceFile::open(&path, &context).expect("it can be read all the same");
         assert!(torn.is_open_elsewhere() && is_open_for_writing(&File::open(&path).unwrap()));
         drop((torn, writer));
         assert!(!is_open_for_writing(&File::open(&path).unwrap()));
 
-        let source = SourceFile::open(&path, false).expect("it can be read");
+        let source = SourceFile::open(&path, &context).expect("it can be read");
         assert!(!source.is_open_elsewhere());
         let is_open = AtomicBool::new(false);
         std::thread::scope(|scope| {

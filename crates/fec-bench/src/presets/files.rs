@@ -164,7 +164,7 @@ impl Files {
         let context = Context::new(Settings { sync, ..self.settings });
         let policy = Policy::new().with_force(true).with_sync(sync);
         let options = Options::new(self.code);
-        let payload = || SourceFile::open(&self.at("payload"), self.settings.map);
+        let payload = || SourceFile::open(&self.at("payload"), &context);
         match operation {
             FileOperation::EncodeShards => {
                 let store = Folder::new(self.at("shards"), policy);

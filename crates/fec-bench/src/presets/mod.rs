@@ -9,6 +9,7 @@ mod roof;
 mod seal;
 mod sets;
 mod stream;
+mod tree;
 mod tuning;
 mod walks;
 mod window;
@@ -24,6 +25,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         Preset::Kernels => Ok(kernels::run(lab)),
         Preset::Batch => batch::run(lab),
         Preset::Sets => Ok(sets::run(lab)),
+        Preset::Tree => tree::run(lab),
         Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),

@@ -337,7 +337,7 @@ fn observing(rounds: &Rounds, total: f64) -> String {
 
 /// The k shards that decoding starts from. A third of them are originals, as when a random third of the reference shape
 /// survives; the rest are recovery shards, if there are enough.
-fn kept_shards(code: Code) -> Vec<u32> {
+pub(super) fn kept_shards(code: Code) -> Vec<u32> {
     let originals = (code.k() / 3).max(code.k().saturating_sub(code.m()));
     let recovery = code.k() - originals;
     (0..originals).chain(code.k()..code.k() + recovery).map(|i| i as u32).collect()

@@ -21,6 +21,8 @@ pub(crate) enum Preset {
     Batch,
     /// A sweep over k, m and the length of shards
     Sets,
+    /// Hash trees node by node and level by level, and whole sets of short shards
+    Tree,
     /// Real files through encode, verify and decode: read, code, hash, write, sync
     Files,
     /// What the machine can do at best: memory by cache level, hashes, writing to the page cache

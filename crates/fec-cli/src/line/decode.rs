@@ -20,7 +20,7 @@ pub(crate) struct Decode {
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to; a folder takes the recorded name, `-` is standard output (default: the recorded name
-    /// in the current folder; for X.fec X; for standard input, and with `> NEW`, standard output)
+    /// in the current folder; for X.fec X; for standard input, standard output)
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
     /// Accept this root only: 64 hexadecimal digits, or @FILE

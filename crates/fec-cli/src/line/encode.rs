@@ -5,7 +5,7 @@ use super::sign;
 use super::stores;
 use super::stream;
 use crate::line::examples;
-use crate::line::values::{Hash, redundancy, shards};
+use crate::line::values::{Hash, redundancy, sets, shards};
 use crate::units::size;
 
 use clap::Args;
@@ -27,7 +27,7 @@ pub(crate) struct Encode {
     pub(crate) null: bool,
     /// Where to: a folder (ends in `/`, or is one) gets shard files, a file a container, `-` is
     /// standard output; with --stream also udp://HOST:PORT, several of them for several ways at the same time (default:
-    /// FILE.shards/ for a file, or with `> NEW` a container there; standard output for standard input)
+    /// FILE.shards/ for a file, whatever standard output is; standard output for standard input)
     #[arg(short, long = "output", value_name = "PATH")]
     pub(crate) outputs: Vec<PathBuf>,
     /// Original shards of a set (k): any k of the k + m shards restore the payload
@@ -43,9 +43,9 @@ pub(crate) struct Encode {
     /// Payload bytes of a set [default: at most 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) set_size: Option<u64>,
-    /// Sets of each group of a container [default: all of a file, 48MiB of a pipe]; fewer need less memory in pipes,
-    /// and survive shorter gaps
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Sets of each group of a container [default: all of a file; of a pipe as many as make 48MiB]; fewer need less
+    /// memory in pipes, and survive shorter gaps
+    #[arg(long, value_name = "SETS", value_parser = sets)]
     pub(crate) group_size: Option<u32>,
     /// Record these digests of the payload, which the root then binds; reads the file once more
     #[arg(long, value_enum, value_name = "HASH,…", num_args = 0..=2, require_equals = true, value_delimiter = ',',
@@ -57,10 +57,6 @@ pub(crate) struct Encode {
     /// Also write the root to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) root_file: Option<PathBuf>,
-    /// Print the root on standard output, also where that was redirected to a new file, which gets a container
-    /// otherwise
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) print_root: bool,
     /// If the output is there, is intact and is of this very input and these options, write nothing; if some of it is
     /// missing or damaged, make only that anew. Anything else that is there is an error, or replaced with -f
     #[arg(long)]

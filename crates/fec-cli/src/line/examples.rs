@@ -5,17 +5,19 @@
 pub(crate) const SHORT: &str = "\
 fec protects files and pipes against loss, corruption and tampering.
 
-A file as 100 shard files, any 33 of which restore it; keep the root:
-  fec encode FILE
+               fec encode FILE              fec protect PATH
+  for          artifacts, several places    folders and files that stay here
+  makes        100 shard files, and a root  one sidecar beside them, PATH.fecp
+  costs        3 times the size; -r: less   a sixth of the size; -r: less, more
+  survives     the loss of any 67 of them   rot, and a gap of nearly as much
+  afterwards   fec decode                   fec repair, in place
+
 A file or a pipe as one container, which mends damage on the way:
   tar c photos | fec encode > photos.fec
-A folder that must not rot, with a sidecar beside it:
-  fec protect photos
+To check any of them:
+  fec verify PATH
 How fast this machine is, and what holds it back:
   fec bench --quick
-
-To check, mend and restore what was made:
-  fec verify PATH      fec repair PATH      fec decode PATH
 
 All commands and options:
   fec help
@@ -62,13 +64,15 @@ pub(crate) const VERIFY: &str = "\
 Examples:
   fec verify FILE.shards --root HEX     is all of it there, and the original?
   fec verify backups *.fecp             a line for each encoding and sidecar
-  fec encode a b c > roots && fec verify --roots roots
+  fec verify photos.fecp photos/2024    a part of what a sidecar protects
+  fec encode *.iso -o '{}.shards/' > roots && fec verify --roots roots
                                         a list to check, as sha256sum -c does";
 
 pub(crate) const REPAIR: &str = "\
 Examples:
   fec repair FILE.shards --root HEX     make lost and damaged shard files anew
   fec repair photos.fecp -n             what would be mended in photos?
+  fec repair photos.fecp photos/2024    a part of photos, and nothing else
   fec repair photos.fecp -o FOLDER      all of photos as it was, in FOLDER";
 
 pub(crate) const PROTECT: &str = "\

@@ -12,6 +12,7 @@ mod manifest;
 mod protect;
 mod repair;
 pub(crate) mod seal;
+pub(crate) mod short;
 pub(crate) mod sign;
 pub(crate) mod stores;
 pub(crate) mod stream;
@@ -27,13 +28,12 @@ pub(crate) use manifest::Manifest;
 pub(crate) use protect::Protect;
 pub(crate) use repair::Repair;
 pub(crate) use values::Hash;
-pub(crate) use verify::{Verify, VerifyFormat};
+pub(crate) use verify::{Ignore, Verify, VerifyFormat};
 
 use crate::system::progress::Mode;
 use crate::units::size;
 
 use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
 
 /// Protects files and pipes against loss, corruption and tampering.
 ///
@@ -98,6 +98,7 @@ pub(crate) enum Command {
     /// Restore the payload from shard files, a container or a live stream
     Decode(Decode),
     /// Check shard files, containers, or a sidecar and what it protects: what is intact, damaged or missing
+    #[command(visible_aliases = ["check", "info"])]
     Verify(Verify),
     /// Mend what a sidecar protects; or make damaged and missing shard files, or a container, anew, bit for bit
     Repair(Repair),
@@ -123,30 +124,6 @@ pub(crate) enum Command {
         #[arg(value_name = "COMMAND", value_parser = words)]
         command: Option<String>,
     },
-}
-
-impl Command {
-    /// Tells whether standard output may carry a payload, so that nothing else may be printed there.
-    pub(crate) fn stdout_is_data(&self) -> bool {
-        let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
-        match self {
-            Command::Encode(args) if !args.stores.to.is_empty() || args.files_from.is_some() => false,
-            Command::Decode(args) if !args.stores.from.is_empty() => {
-                args.output.as_ref().is_some_and(is_stdout)
-            }
-            Command::Encode(args) => {
-                let is_pipe =
-                    || args.live.stream || args.input().as_os_str() == "-" || !args.input().is_file();
-                args.outputs.first().map_or_else(is_pipe, is_stdout)
-            }
-            Command::Decode(args) => {
-                let is_pipe = |path: &PathBuf| is_stdout(path) || !(path.is_file() || path.is_dir());
-                let reads_pipe = || args.inputs.iter().any(is_pipe);
-                args.output.as_ref().map_or_else(reads_pipe, is_stdout)
-            }
-            _ => false,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -25,15 +25,29 @@ pub(crate) struct Protect {
     /// --root, --signer or --sign everything is read
     #[arg(short, long)]
     pub(crate) update: bool,
+    /// Only list the generations that the sidecar of PATH holds, the newest first: the root, the number, files, bytes,
+    /// and the latest time of a file. `fec repair --root ROOT -o FOLDER SIDECAR` brings one back
+    #[arg(long, conflicts_with = "update")]
+    pub(crate) list: bool,
     /// Recovery data in per cent of the files [default: 16%; with --update as before]
     #[arg(short = 'r', long, value_name = "P%", value_parser = sidecar_redundancy)]
     pub(crate) redundancy: Option<Redundancy>,
     /// The folder that names are relative to [default: that of the sidecar, if all PATHs lie in it]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
-    /// Leave out what matches this pattern, by its name or its path from the base; may be given several times
+    /// Leave out what matches this pattern, with all that is in it; may be given several times. `*.tmp` and `cache/`
+    /// match names everywhere, `cache/` only those of folders. `/cache` and `d/cache` match paths, from the folder PATH
+    /// (if it is the only one) or from the base. The sidecar remembers patterns: --update uses them again, and adds new
+    /// ones
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
+    /// Leave out folders that are tagged as caches, by a file CACHEDIR.TAG with the standard signature; --update does
+    /// so again
+    #[arg(long)]
+    pub(crate) exclude_caches: bool,
+    /// With --update: leave out only what this command names, and forget the patterns of before
+    #[arg(long)]
+    pub(crate) forget_excludes: bool,
     /// Also protect the files and folders that are listed in this file, a line each or with zero bytes between; `-` is
     /// standard input
     #[arg(long, value_name = "FILE")]
@@ -41,6 +55,10 @@ pub(crate) struct Protect {
     /// Leave out file systems that are mounted below PATH
     #[arg(long)]
     pub(crate) one_file_system: bool,
+    /// Record no time of change and no inode of the files, so that copies of them get the same sidecar. An edit by a
+    /// program that puts a file's time back is then taken for damage; --update does as the sidecar was made
+    #[arg(long)]
+    pub(crate) portable: bool,
     /// Also record SHA-256 of each file, for `fec manifest --sha256`; reads the files once more
     #[arg(long)]
     pub(crate) sha256: bool,

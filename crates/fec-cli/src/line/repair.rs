@@ -4,7 +4,7 @@ use super::seal;
 use super::sign;
 use super::stores;
 use crate::line::examples;
-use crate::line::values::root;
+use crate::line::values::{owner, root};
 
 use clap::Args;
 use fec_core::digest::Digest;
@@ -13,7 +13,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = examples::REPAIR)]
 pub(crate) struct Repair {
-    /// Shard files, folders of shard files, one container, or one sidecar
+    /// Shard files, containers, sidecars, or folders of them. A file or folder with a sidecar beside it stands for
+    /// that; behind one sidecar stand files and folders that it protects, to be mended alone
     #[arg(required_unless_present = "from", value_name = "PATH")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Write what is made anew here, and change nothing that is there: a folder for shard files and for all files that
@@ -36,6 +37,10 @@ pub(crate) struct Repair {
     /// With a sidecar: first keep the files that are written over in this tar archive, as they are
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "dry_run"])]
     pub(crate) undo: Option<PathBuf>,
+    /// With a sidecar, as root: the user, and the group, that files which are made anew get, as numbers or names
+    /// [default: those of the folder around them]
+    #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
+    pub(crate) owner: Option<(u32, Option<u32>)>,
     /// Only tell what would be mended or made anew
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,

@@ -50,9 +50,17 @@ pub(super) fn shards(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "it is a number of shards; for per cent there is -r, as in -r 60%".into())
 }
 
+/// Sets of a group.
+pub(super) fn sets(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(sets) if sets > 0 => Ok(sets),
+        Ok(_) | Err(_) => Err("it is a number of sets, not a size; --set-size is the size of each".into()),
+    }
+}
+
 /// n = 100 and k = floor(100 / (1 + P)): at least P, in exact arithmetic.
 pub(super) fn redundancy(text: &str) -> Result<(u16, u16), String> {
-    let number = text.strip_suffix('%').ok_or("write per cent, as in 17%")?;
+    let number = text.strip_suffix('%').ok_or_else(|| format!("write it with %, as in {text}%"))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let all_digits = whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit());
     if whole.is_empty() || !all_digits || whole.len() > 6 || fraction.len() > 6 {
@@ -133,6 +141,32 @@ pub(super) fn payload_range(text: &str) -> Result<PayloadRange, String> {
     Ok(PayloadRange { start, end })
 }
 
+/// A user, and a group if one is named: numbers, or names as the files of the system have them.
+pub(crate) fn owner(text: &str) -> Result<(u32, Option<u32>), String> {
+    let (user, group) = match text.split_once(':') {
+        Some((user, group)) => (user, Some(group)),
+        None => (text, None),
+    };
+    let user = number_of(user, "user", Path::new("/etc/passwd"))?;
+    let group = group.map(|group| number_of(group, "group", Path::new("/etc/group"))).transpose()?;
+    Ok((user, group))
+}
+
+/// The number of a user or group. `file` has a line for each: the name, the password and the number, between colons.
+fn number_of(text: &str, kind: &str, file: &Path) -> Result<u32, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number {
+        // The last number stands for nobody.
+        let number = text.parse().ok().filter(|number| *number != u32::MAX);
+        return number.ok_or_else(|| format!("there is no such {kind}"));
+    }
+    let lines = std::fs::read(file).unwrap_or_default();
+    let lines = String::from_utf8_lossy(&lines);
+    let named = lines.lines().find_map(|line| line.strip_prefix(text)?.strip_prefix(':')?.split(':').nth(1));
+    let number = named.and_then(|number| number.parse().ok()).filter(|_| !text.is_empty());
+    number.ok_or_else(|| format!("{} has no {kind} {text:?}; a number works too", file.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +179,29 @@ mod tests {
         }
         for bad in ["17", "%", "-1%", "1e3%", "9901%", "nan%", "1.2.3%"] {
             assert!(redundancy(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn owners_are_numbers_or_names() {
+        assert_eq!(owner("1000"), Ok((1000, None)));
+        assert_eq!(owner("1000:7"), Ok((1000, Some(7))));
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            temporary.path(),
+            b"root:x:0:0:\xff::\nanna:x:1001:100::/:\nanna-maria:x:7:7\nbroken:x\n",
+        )
+        .unwrap();
+        let number = |text: &str| number_of(text, "user", temporary.path());
+        assert_eq!(
+            [number("root"), number("anna"), number("anna-maria"), number("12")],
+            [Ok(0), Ok(1001), Ok(7), Ok(12)]
+        );
+        for none in ["", "ann", "broken", "nobody", "x", "4294967295", "4294967296", "-1", "+1"] {
+            number(none).unwrap_err();
+        }
+        for bad in ["", ":", "1:", ":1", "1:2:3"] {
+            owner(bad).unwrap_err();
         }
     }
 

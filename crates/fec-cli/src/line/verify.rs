@@ -9,13 +9,16 @@ use crate::units::duration;
 
 use clap::{Args, ValueEnum};
 use fec_core::digest::Digest;
+use fec_sidecar::examine::State;
 use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
-    /// Shard files, containers, sidecars, or folders of them; `-` is standard input [default: standard input]
+    /// Shard files, containers, sidecars, or folders of them. A file or folder with a sidecar beside it stands for
+    /// that; behind one sidecar stand files and folders that it protects, to be checked alone. `-` is standard input
+    /// [default: standard input]
     #[arg(value_name = "PATH", default_value = "-", hide_default_value = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The folder that the names in a sidecar are relative to [default: the sidecar's own]
@@ -68,6 +71,10 @@ pub(crate) struct Verify {
         conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"],
     )]
     pub(crate) sample: Option<u32>,
+    /// With a sidecar: say and count nothing of this, several with commas between. With edited,moved,new exit code 1
+    /// means damage, or what no time tells from damage
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) ignore: Vec<Ignore>,
     #[command(flatten)]
     pub(crate) trusted: sign::Trusted,
     #[command(flatten)]
@@ -85,4 +92,29 @@ pub(crate) enum VerifyFormat {
     Text,
     /// A table in Markdown, for the summary of a job
     Markdown,
+}
+
+/// Findings that a nightly run may leave unsaid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ignore {
+    /// Files that somebody edited, and whose times tell so
+    Edited,
+    /// Files that somebody wrote to, and whose times were put back
+    Changed,
+    /// Files under other names
+    Moved,
+    /// Files that are not protected
+    New,
+}
+
+impl Ignore {
+    /// The states that are left unsaid.
+    pub(crate) fn states(self) -> &'static [State] {
+        match self {
+            Ignore::Edited => &[State::Edited, State::Shifted, State::Changing],
+            Ignore::Changed => &[State::Changed],
+            Ignore::Moved => &[State::Moved],
+            Ignore::New => &[],
+        }
+    }
 }

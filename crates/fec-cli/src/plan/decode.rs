@@ -1,14 +1,19 @@
 //! The plan of `fec decode`.
 
+use super::encode::Kind;
 use super::given::Given;
 use super::options::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
-use super::{Refusal, check};
+use super::{Table, check, refusals};
 use crate::line;
-use crate::say::failure::Result;
+use crate::say::failure::{Failure, Result, misuse};
+use fec_base::names::{is_plain, show_bytes};
+use fec_core::digest::Digest;
 use fec_live::address::Address;
 use fecfile::PayloadRange;
 use fecfile::forms::Beginning;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// The source of the payload, as far as the command line tells.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +24,7 @@ pub(crate) enum Decode<'a> {
     Network(&'a Path),
     /// A live stream in a file or pipe, because an option says so.
     Stream(&'a Path),
-    /// Whatever the inputs hold: [`way`] decides by how they begin.
+    /// Whatever the inputs hold: [`Asked::way`] decides by how they begin.
     Inputs,
 }
 
@@ -36,36 +41,67 @@ pub(crate) enum Way {
     AsItComes,
 }
 
-const REFUSALS: [Refusal<line::Decode>; 3] = [
-    Refusal {
-        applies: |line| line.early && !line.trusted.signer.is_empty(),
-        what: "decode --signer: with --early the payload would go out before the signature came",
-        help: "leave --signer out",
-    },
-    Refusal {
-        applies: |line| is_told_stream(line) && line.inputs.len() != 1,
-        what: "decode: a stream stands alone",
-        help: "name one file or one address",
-    },
-    Refusal {
-        applies: |line| line.live.max_age.is_some() && line.live.key_file.is_none() && !line.open.passphrase,
-        what: "decode: --max-age is for sealed streams: give a --key-file",
-        help: "",
-    },
-];
+const REFUSALS: Table<line::Decode> = refusals! {
+    |line| line.early && !line.trusted.signer.is_empty() =>
+        "decode --signer: with --early the payload would go out before the signature came",
+        "leave --signer out";
+    |line| is_told_stream(line) && line.inputs.len() != 1 => "decode: a stream stands alone",
+        "name one file or one address";
+    |line| line.live.max_age.is_some() && line.live.key_file.is_none() && !line.open.passphrase =>
+        "decode: --max-age is for sealed streams: give a --key-file", "";
+};
+
+/// Tells whether standard output gets the payload. `kind` tells the kind of an input: a pipe has no name that the
+/// output could have.
+pub(crate) fn stdout_is_data(line: &line::Decode, kind: impl Fn(&Path) -> Kind) -> bool {
+    let by_default =
+        || line.stores.from.is_empty() && line.inputs.iter().any(|path| kind(path) == Kind::Pipe);
+    line.output.as_ref().map_or_else(by_default, |path| path.as_os_str() == "-")
+}
+
+/// Refuses the input of a live stream, by whether it is a folder.
+pub(crate) const STREAM_INPUT: Table<bool> = refusals! {
+    |is_folder| *is_folder => "read {path}: it is a folder", "name a file that fec encode --stream wrote";
+};
+
+/// The file that has the recorded name.
+///
+/// # Errors
+/// Wrong use: no name is recorded that a file here can have.
+pub(crate) fn recorded(name: Option<&[u8]>) -> Result<PathBuf> {
+    let why = match name {
+        Some(name) if is_plain(name) => return Ok(OsStr::from_bytes(name).into()),
+        Some(name) => format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name)),
+        None => "decode: no name is recorded".to_owned(),
+    };
+    Err(Failure::usage(why).help("name the output with -o"))
+}
+
+/// The name of an input without its `.fec`.
+///
+/// # Errors
+/// Wrong use: it has no such ending.
+pub(crate) fn stem(input: &Path) -> Result<PathBuf> {
+    let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
+    let stem = stem.filter(|stem| !stem.is_empty() && !stem.ends_with(b"/"));
+    stem.map(|stem| OsStr::from_bytes(stem).into()).ok_or_else(|| {
+        misuse("decode", input, "the output has no name, since this one does not end in .fec")
+            .help("name it with -o")
+    })
+}
+
+/// The file with the last component of a name, in a folder.
+///
+/// # Errors
+/// Wrong use: the name has none.
+pub(crate) fn in_folder(folder: &Path, name: &Path) -> Result<PathBuf> {
+    let last = name.file_name().ok_or_else(|| Failure::usage("decode: no name is recorded"))?;
+    Ok(folder.join(last))
+}
 
 /// Tells whether the line says that a live stream comes.
 fn is_told_stream(line: &line::Decode) -> bool {
     line.live.is_told() || line.inputs.iter().any(|input| Address::is_one(input))
-}
-
-/// Tells whether an option asks for proofs, which live streams do not have: a root, a signer, or proved parts.
-fn wants_proofs(line: &line::Decode) -> bool {
-    line.root.is_some()
-        || !line.trusted.signer.is_empty()
-        || line.partial
-        || line.early
-        || line.range.is_some()
 }
 
 impl Decode<'_> {
@@ -80,7 +116,7 @@ impl Decode<'_> {
             (true, true) => &[STREAM, NETWORK],
             (true, false) => &[SHARDS, CONTAINER, PIPE, STREAM],
         })?;
-        check(line, &REFUSALS)?;
+        check(line, REFUSALS, |_| String::new())?;
         if !line.stores.from.is_empty() {
             return Ok(Decode::Stores);
         }
@@ -98,26 +134,49 @@ impl Decode<'_> {
     }
 }
 
-/// The way to the payload of an input that begins so. A live stream has no proofs, and its key is no identity: options
-/// that ask for either make fec look for an encoding.
-pub(crate) fn way(line: &line::Decode, beginning: Beginning, is_pipe: bool) -> Way {
-    let is_stream = match beginning {
-        Beginning::Stream => !line.open.is_given(),
-        Beginning::Sealed => line.open.passphrase,
-        Beginning::Other => false,
-    };
-    match line.range {
-        _ if is_stream && !wants_proofs(line) => Way::Stream,
-        Some(range) => Way::Range(range),
-        None if is_pipe && (line.early || !needs_all(line)) => Way::AsItComes,
-        None => Way::Whole,
-    }
+/// The wishes for the payload, but for where it goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) root: Option<Digest>,
+    pub(crate) range: Option<PayloadRange>,
+    pub(crate) partial: bool,
+    pub(crate) deep: bool,
+    early: bool,
+    is_signed: bool,
+    has_key: bool,
+    has_passphrase: bool,
 }
 
-/// Tells whether a pipe has to be stored first, and read like a file: the path to a root may stand anywhere, a
-/// signature stands at the end, and a partial result takes all that is left.
-fn needs_all(line: &line::Decode) -> bool {
-    line.partial || line.deep || line.root.is_some() || !line.trusted.signer.is_empty()
+impl Asked {
+    pub(crate) fn of(line: &line::Decode) -> Asked {
+        let line::Decode { root, range, partial, deep, early, .. } = *line;
+        let is_signed = !line.trusted.signer.is_empty();
+        let (has_key, has_passphrase) = (line.open.is_given(), line.open.passphrase);
+        Asked { root, range, partial, deep, early, is_signed, has_key, has_passphrase }
+    }
+
+    /// The way to the payload of an input that begins so. A live stream has no proofs, and its key is no identity:
+    /// options that ask for either make fec look for an encoding.
+    pub(crate) fn way(self, beginning: Beginning, is_pipe: bool) -> Way {
+        let is_stream = match beginning {
+            Beginning::Stream => !self.has_key,
+            Beginning::Sealed => self.has_passphrase,
+            Beginning::Other => false,
+        };
+        let wants_part = self.partial || self.early || self.range.is_some();
+        match self.range {
+            _ if is_stream && !wants_part && self.root.is_none() && !self.is_signed => Way::Stream,
+            Some(range) => Way::Range(range),
+            None if is_pipe && (self.early || !self.needs_all()) => Way::AsItComes,
+            None => Way::Whole,
+        }
+    }
+
+    /// Tells whether a pipe has to be stored first, and read like a file: the path to a root may stand anywhere, a
+    /// signature stands at the end, and a partial result takes all that is left.
+    fn needs_all(self) -> bool {
+        self.partial || self.deep || self.root.is_some() || self.is_signed
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +214,23 @@ mod tests {
     }
 
     #[test]
+    fn the_line_and_the_kind_of_input_tell_whether_standard_output_gets_the_payload() {
+        let stored = format!("--from one --root {ROOT}");
+        let stored_to_stdout = format!("{stored} -o -");
+        for (words, of_file, of_pipe) in [
+            ("a", false, true),
+            ("a -o -", true, true),
+            ("a -o b", false, false),
+            (&stored, false, false),
+            (&stored_to_stdout, true, true),
+        ] {
+            let (line, _) = parsed(words);
+            let is_data = [Kind::File, Kind::Pipe].map(|kind| stdout_is_data(&line, |_| kind));
+            assert_eq!(is_data, [of_file, of_pipe], "{words}");
+        }
+    }
+
+    #[test]
     fn every_row_refuses_its_line_and_no_other_row_does() {
         let lines = [
             format!("--early --root {ROOT} --signer {SIGNER} -"),
@@ -168,6 +244,21 @@ mod tests {
             let refused = Decode::of(&line, given).expect_err(words);
             assert_eq!(refused.message, REFUSALS[nth].what, "{words}");
         }
+    }
+
+    #[test]
+    fn outputs_have_plain_names() {
+        assert_eq!(recorded(Some(b"a b")).expect("a name"), Path::new("a b"));
+        assert_eq!(stem(Path::new("d/a.fec")).expect("a name"), Path::new("d/a"));
+        assert_eq!(in_folder(Path::new("d"), Path::new("e/a")).expect("a name"), Path::new("d/a"));
+        for name in [None, Some(&b"-x"[..]), Some(b"a\nb")] {
+            assert!(recorded(name).is_err(), "{name:?}");
+        }
+        for input in ["a", ".fec", "d/.fec"] {
+            assert!(stem(Path::new(input)).is_err(), "{input}");
+        }
+        assert!(in_folder(Path::new("d"), Path::new("..")).is_err());
+        crate::plan::assert_rows(STREAM_INPUT, &[true]);
     }
 
     #[test]
@@ -201,13 +292,13 @@ mod tests {
             ),
         ];
         for (words, beginning, of_file, of_pipe) in ways {
-            let (line, _) = parsed(words);
+            let asked = Asked::of(&parsed(words).0);
             let shortened = |way: Way| match way {
                 Way::Range(_) => Way::Range(PayloadRange::ALL),
                 way => way,
             };
-            assert_eq!(shortened(way(&line, beginning, false)), of_file, "{words} {beginning:?}, a file");
-            assert_eq!(shortened(way(&line, beginning, true)), of_pipe, "{words} {beginning:?}, a pipe");
+            assert_eq!(shortened(asked.way(beginning, false)), of_file, "{words} {beginning:?}, a file");
+            assert_eq!(shortened(asked.way(beginning, true)), of_pipe, "{words} {beginning:?}, a pipe");
         }
     }
 }

@@ -95,6 +95,18 @@ impl Given {
         }
     }
 
+    /// Refuses two options that both say how a report is printed.
+    ///
+    /// # Errors
+    /// Wrong use.
+    pub(crate) fn check_format(&self) -> Result<()> {
+        if !(self.has("json") && self.has("format")) {
+            return Ok(());
+        }
+        let why = format!("{}: --json and --format say both how to print", self.command);
+        Err(Failure::usage(why).help("leave one of them out"))
+    }
+
     /// The failure for an option that acts on `on`, and on none of `modes`. It names the option that chose the mode, or
     /// that is missing to choose another.
     fn refusal(&self, command: &Command, (option, on): (&str, &[Mode]), modes: &[Mode]) -> Failure {

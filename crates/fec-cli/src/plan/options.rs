@@ -13,9 +13,11 @@ pub(crate) const STORES: Mode = "stores";
 pub(crate) const SEVERAL: Mode = "several at once";
 pub(crate) const SIDECARS: Mode = "several sidecars";
 pub(crate) const SIDECAR: Mode = "a sidecar";
+pub(crate) const PART: Mode = "a part of a sidecar";
 pub(crate) const LIST: Mode = "a list of roots";
 pub(crate) const NEW: Mode = "a new sidecar";
 pub(crate) const UPDATE: Mode = "an update";
+pub(crate) const GENERATIONS: Mode = "a list of generations";
 pub(crate) const KEYS: Mode = "a new key";
 pub(crate) const LINK: Mode = "the link";
 pub(crate) const TEXT: Mode = "text for the shell";
@@ -43,7 +45,6 @@ const UNSIGNED: &str = "in stores nothing is signed: leave --signer out";
 const SHARED: &str = "both ends of a live stream share a key: --key-file or --passphrase";
 const ROOTLESS: &str = "a live stream has no root, and is written as far as it comes";
 
-const FILES: &[Mode] = &[SHARDS, CONTAINER];
 const ENCODED: &[Mode] = &[SHARDS, CONTAINER, PIPE, STORES, SEVERAL];
 const STREAMS: &[Mode] = &[STREAM, NETWORK];
 
@@ -63,7 +64,7 @@ const ENCODE: Command = Command {
         (&["payload-digest", "keep"], &[SHARDS, CONTAINER, SEVERAL]),
         (&["sign", "sign-passphrase-file"], &[SHARDS, CONTAINER, PIPE, SEVERAL]),
         (&["signature"], &[SHARDS, CONTAINER, PIPE]),
-        (&["root-file", "print-root"], &[SHARDS, CONTAINER, PIPE, STORES]),
+        (&["root-file"], &[SHARDS, CONTAINER, PIPE, STORES]),
         (&["files-from", "null"], &[SEVERAL]),
         (
             &[
@@ -95,7 +96,7 @@ const ENCODE: Command = Command {
         ),
         (&SEAL, STREAMS, SHARED),
         (&["to"], &[SEVERAL], "with --to one file is sent at a time"),
-        (&["print-root"], &[SEVERAL], "of several files a line is printed for each"),
+        (&["root-file"], &[SEVERAL], "of several files a line is printed for each: send the list to a file"),
     ],
 };
 
@@ -146,16 +147,18 @@ const DECODE: Command = Command {
 
 const VERIFY: Command = Command {
     name: "verify",
-    modes: &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES],
+    modes: &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES],
     chosen: &[("from", &[STORES]), ("roots", &[LIST])],
     options: &[
-        (&["json", "deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SIDECARS, STORES]),
-        (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
+        (&["json"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES]),
+        (&["deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SIDECARS, STORES]),
+        (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
         (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST]),
         (&["need"], &[SHARDS, CONTAINER, PIPE, SEVERAL, LIST]),
-        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST]),
-        (&["quick", "sidecar-only", "base", "sample"], &[SIDECAR, SIDECARS]),
+        (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
+        (&["base", "ignore"], &[SIDECAR, PART, SIDECARS]),
+        (&["quick", "sidecar-only", "sample"], &[SIDECAR, SIDECARS]),
         (&["state", "older-than", "budget"], &[SIDECAR]),
         (&["roots"], &[LIST]),
         (&["from"], &[STORES]),
@@ -164,7 +167,7 @@ const VERIFY: Command = Command {
     advice: &[
         (&["signer"], &[STORES], UNSIGNED),
         (
-            &["quick", "sidecar-only", "base", "sample", "state", "older-than", "budget"],
+            &["quick", "sidecar-only", "base", "sample", "ignore", "state", "older-than", "budget"],
             &[SHARDS, CONTAINER, PIPE, SEVERAL],
             "shard files and containers are always checked whole",
         ),
@@ -173,45 +176,56 @@ const VERIFY: Command = Command {
 
 const REPAIR: Command = Command {
     name: "repair",
-    modes: &[SHARDS, CONTAINER, SIDECAR, STORES],
+    modes: &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS, STORES],
     chosen: &[("from", &[STORES])],
     options: &[
-        (&["json", "root", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, STORES]),
-        (&["output", "signer", "signature"], &[SHARDS, CONTAINER, SIDECAR]),
-        (&["force"], FILES),
-        (&["base", "revert", "partial", "undo", "identity", "passphrase"], &[SIDECAR]),
+        (&["json", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, SIDECAR, STORES]),
+        (&["signer"], &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS]),
+        (&["output", "signature"], &[SHARDS, CONTAINER, SIDECAR]),
+        (&["force"], &[SHARDS, CONTAINER, SEVERAL]),
+        (&["revert", "partial", "owner", "identity", "passphrase"], &[SIDECAR, SIDECARS]),
+        (&["base", "undo"], &[SIDECAR]),
         (&["from", "to", "now", "deep"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
     ],
     advice: &[
         (&["signer"], &[STORES], UNSIGNED),
         (
-            &["base", "revert", "partial", "undo"],
-            FILES,
+            &["base", "revert", "partial", "undo", "owner"],
+            &[SHARDS, CONTAINER, SEVERAL],
             "of shard files and containers only what is damaged or missing is written",
         ),
-        (&["identity", "passphrase"], FILES, "all but sealed sidecars is repaired without a key"),
-        (&["force"], &[SIDECAR], "to make files what they were although somebody changed them, add --revert"),
+        (
+            &["identity", "passphrase"],
+            &[SHARDS, CONTAINER, SEVERAL],
+            "all but sealed sidecars is repaired without a key",
+        ),
+        (
+            &["force"],
+            &[SIDECAR, SIDECARS],
+            "to make files what they were although somebody changed them, add --revert",
+        ),
     ],
 };
 
 const PROTECT: Command = Command {
     name: "protect",
-    modes: &[NEW, UPDATE],
-    chosen: &[("update", &[UPDATE])],
+    modes: &[NEW, UPDATE, GENERATIONS],
+    chosen: &[("update", &[UPDATE]), ("list", &[GENERATIONS])],
     options: &[
+        (&["json", "output", "passphrase"], &[NEW, UPDATE, GENERATIONS]),
+        (&["list"], &[GENERATIONS]),
         (
             &[
-                "json",
-                "output",
                 "redundancy",
                 "base",
                 "exclude",
+                "exclude-caches",
                 "files-from",
                 "one-file-system",
                 "sha256",
                 "force",
-                "passphrase",
                 "cipher",
                 "sign",
                 "sign-passphrase-file",
@@ -220,9 +234,11 @@ const PROTECT: Command = Command {
             &[NEW, UPDATE],
         ),
         (&SEAL, &[NEW, UPDATE]),
-        (&["update", "root", "identity", "signer"], &[UPDATE]),
+        (&["portable"], &[NEW]),
+        (&["identity"], &[UPDATE, GENERATIONS]),
+        (&["update", "root", "signer", "forget-excludes"], &[UPDATE]),
     ],
-    advice: &[],
+    advice: &[(&["portable"], &[UPDATE], "an update does as the sidecar was made")],
 };
 
 const MANIFEST: Command = Command {
@@ -247,6 +263,7 @@ const BENCH_MODES: &[Mode] = &[
     "kernels",
     "batch",
     "sets",
+    "tree",
     "files",
     "roof",
     "model",
@@ -268,7 +285,7 @@ const BENCH: Command = Command {
         (&["json"], BENCH_MODES),
         (&["format"], BENCHES_AND_GATES),
         (&["require-backend", "rounds", "budget", "quick", "save", "compare", "gate"], BENCHES),
-        (&["data", "recovery"], &["reference", "batch", "files", "model"]),
+        (&["data", "recovery"], &["reference", "batch", "tree", "files", "model"]),
         (&["set-size"], &["reference", "files", "model"]),
         (&["hash"], &["reference"]),
         (&["model"], &["kernels", "sets", "model", "window"]),

@@ -1,15 +1,16 @@
 //! `fec bench`: arguments become options of [`fec_bench`], and its reports text and exit codes.
 
 use crate::line;
-use crate::plan::options::{GATES, LINK};
+use crate::plan::bench::{Bench, caches};
+use crate::plan::common;
 use crate::run::link;
 use crate::run::tuned;
 use crate::say::failure::{Exit, Failure, Result, note_said};
 use crate::say::terminal::{harmless, width};
-use crate::settings::{Settings, print_line};
-use crate::system::progress::{Mode, say_json};
+use crate::settings::{Settings, json_of_bench, print_line};
+use crate::system::progress::{Mode, remove_stale_beside, say_json};
 use fec_base::names::show;
-use fec_bench::{BenchReport, CacheHierarchy, Error, Format, Options, Preset, RunPoint, RunProgress};
+use fec_bench::{BenchReport, Error, Format, Options, Preset, RunPoint, RunProgress};
 use fec_core::gf256::kernel::Backend;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -17,61 +18,52 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 pub(crate) fn run(args: &line::Bench, settings: &Settings) -> Result<Exit> {
-    if let Some(line::OtherBench::Link(args)) = &args.other {
-        settings.given.check(LINK)?;
+    let plan = Bench::of(args, settings.given, settings.library.backend.name())?;
+    if let Bench::Link(args) = plan {
         return link::run(args, settings);
     }
-    let preset = Preset::from(args.preset).name();
-    let has_gates = matches!(args.preset, line::Preset::Reference | line::Preset::Seal);
-    settings.given.check(if args.gates && has_gates { GATES } else { preset })?;
-    if settings.json && settings.given.has("format") {
-        return Err(
-            Failure::usage("bench: --json and --format say both how to print").help("leave one of them out")
-        );
-    }
-    let backend = settings.library.backend.name();
-    if let Some(name) = args.require_backend.as_deref().filter(|name| *name != backend) {
-        return Err(Failure::usage(format!("--require-backend {name}: {backend} would run"))
-            .help("--backend chooses one that this machine has"));
-    }
-    let keeps = matches!(args.save, Some(None));
-    if keeps && args.preset != line::Preset::Tuning {
-        return Err(Failure::usage("bench: --save without a file is for `tuning`")
-            .help("name a file to write the result to, as in --save before.json"));
-    }
     // A file that cannot be read fails before the work, not after it.
+    if let Some(None) = args.save {
+        tuned::place()?;
+    }
     let saved = args.compare.as_deref().map(|path| Ok((path, BenchReport::read(path)?)));
     let saved = saved.transpose().map_err(failure)?;
     let format = if settings.json { Format::Json } else { args.format.into() };
     fec_base::program::interrupt::defer();
     let options = options(args, settings);
-    if args.gates {
+    if let Bench::Gates = plan {
         return gates(&options, format);
     }
     let options = Options { model: caches(&args.model)?, ..options };
+    if matches!(args.preset, line::Preset::Files | line::Preset::Roof) {
+        remove_stale_beside(&options.folder.join("bench"));
+    }
     let bar = RunBar::new(settings, options.time());
     let mut report = fec_bench::run(&options, &bar).map_err(failure)?;
     drop(bar);
     if let Some(Some(path)) = &args.save {
+        remove_stale_beside(path);
         report.save(path).map_err(failure)?;
     }
-    if keeps {
+    if let Some(None) = args.save {
         let note = keep(&report, settings)?;
         report.notes.push(note);
     }
     if let Some((path, then)) = &saved {
         report.compare(path, then, args.gate).map_err(failure)?;
     }
-    note_said();
-    print_line(&match format {
-        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
-        other => report.render(other).map_err(failure)?,
-    })?;
-    Ok(match &report.comparison {
+    let exit = match &report.comparison {
         _ if report.interrupted => Exit::Interrupted,
         Some(comparison) if comparison.fails() => Exit::Mendable,
         _ => Exit::Done,
-    })
+    };
+    note_said();
+    print_line(&match format {
+        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
+        Format::Json => json_of_bench(&report, exit)?,
+        other => report.render(other).map_err(failure)?,
+    })?;
+    Ok(exit)
 }
 
 /// Keeps the fastest settings that were found. Returns the line that says so.
@@ -81,9 +73,7 @@ fn keep(report: &BenchReport, settings: &Settings) -> Result<String> {
     }
     let backend = settings.library.backend;
     let best = match &report.better {
-        Some(better) => {
-            backend.tuning().changed(better).map_err(|e| Failure::usage(format!("--tuning {better}: {e}")))?
-        }
+        Some(better) => common::tuning(backend.tuning(), better)?,
         None => backend.tuning(),
     };
     let path = tuned::keep(Backend::by_name(backend.name()).unwrap_or(backend), best)?;
@@ -92,16 +82,18 @@ fn keep(report: &BenchReport, settings: &Settings) -> Result<String> {
 
 fn gates(options: &Options, format: Format) -> Result<Exit> {
     let report = fec_bench::gates::run(options);
-    note_said();
-    print_line(&match format {
-        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
-        other => report.render(other).map_err(failure)?,
-    })?;
-    Ok(match (report.passed, report.interrupted) {
+    let exit = match (report.passed, report.interrupted) {
         (_, true) => Exit::Interrupted,
         (true, _) => Exit::Done,
         (false, _) => Exit::Untrue,
-    })
+    };
+    note_said();
+    print_line(&match format {
+        Format::Table => harmless(&report.text(width(&std::io::stdout()))),
+        Format::Json => json_of_bench(&report, exit)?,
+        other => report.render(other).map_err(failure)?,
+    })?;
+    Ok(exit)
 }
 
 /// All options but the caches to model.
@@ -125,36 +117,6 @@ fn options(args: &line::Bench, settings: &Settings) -> Options {
         arguments: std::env::args().skip(1).collect(),
         ..usual
     }
-}
-
-/// `cortex-a53`, `host`, or `32K,4,512K,16`.
-fn caches(text: &str) -> Result<CacheHierarchy> {
-    if text == "host" {
-        return Ok(CacheHierarchy::host());
-    }
-    if let Some(known) = CacheHierarchy::named(text) {
-        return Ok(known);
-    }
-    let parts: Vec<&str> = text.split(',').collect();
-    let cache = |bytes: &str, ways: &str| {
-        Some((crate::units::size(bytes).ok()?, ways.parse().ok().filter(|ways| *ways <= 1024)?))
-    };
-    let sizes = match parts[..] {
-        [l1, ways1, l2, ways2] => cache(l1, ways1).zip(cache(l2, ways2)),
-        _ => None,
-    };
-    let Some((l1, l2)) = sizes else {
-        let names: Vec<&str> = CacheHierarchy::names().collect();
-        return Err(Failure::usage(format!("--model {text}: not known"))
-            .help(format!("{}, host, or L1,WAYS,L2,WAYS as in 32K,4,512K,16", names.join(", "))));
-    };
-    CacheHierarchy::new(text, l1, l2).map_err(|error| match error {
-        Error::Cache { level } => {
-            Failure::usage(format!("--model {text}: {level} is no whole number of sets, or above 1 GiB"))
-                .help("its bytes are a multiple of 64 times its ways")
-        }
-        other => failure(other),
-    })
 }
 
 /// Puts an error into the words of the command's options.
@@ -191,6 +153,7 @@ impl From<line::Preset> for Preset {
             line::Preset::Kernels => Preset::Kernels,
             line::Preset::Batch => Preset::Batch,
             line::Preset::Sets => Preset::Sets,
+            line::Preset::Tree => Preset::Tree,
             line::Preset::Files => Preset::Files,
             line::Preset::Roof => Preset::Roof,
             line::Preset::Model => Preset::Model,
@@ -307,21 +270,5 @@ mod tests {
         let names: Vec<String> =
             here.inspect(|(name, preset)| assert_eq!(name, preset.name())).map(|(name, _)| name).collect();
         assert_eq!(names.len(), Preset::ALL.len());
-    }
-
-    #[test]
-    fn caches_have_names_or_numbers() {
-        for (text, told) in [
-            ("cortex-a53", "cortex-a53 (L1 32 KiB 4-way, L2 512 KiB 16-way, LRU)"),
-            ("48K,12,2M,16", "48K,12,2M,16 (L1 48 KiB 12-way, L2 2048 KiB 16-way, LRU)"),
-        ] {
-            assert_eq!(caches(text).expect("caches").to_string(), told);
-        }
-        assert!(caches("host").expect("caches").to_string().starts_with("host"));
-        for bad in
-            ["", "cortex-a99", "32K,4", "32K,0,512K,16", "100,3,512K,16", "32K,4,512K,x", "32K,4,2G,16"]
-        {
-            assert!(caches(bad).is_err(), "{bad}");
-        }
     }
 }

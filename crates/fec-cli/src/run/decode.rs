@@ -1,22 +1,27 @@
 //! `fec decode`: from shard files, a container or a live stream back to the payload.
 
 use crate::line;
-use crate::plan::decode::{Decode, Way, way};
+use crate::line::seal::Open;
+use crate::line::stream::Receive;
+use crate::plan::check;
+use crate::plan::decode::{self as plan, Decode, Way};
+use crate::plan::encode::Kind;
 use crate::plan::given::mode_of;
 use crate::plan::options::{CONTAINER, PIPE, SHARDS, STREAM};
-use crate::run::inputs::{self, Clue, Inputs, check_not_piped_shard, inputs, output_meant};
+use crate::run::inputs::{self, Clue, Inputs, check_not_piped_shard, output_meant};
 use crate::run::proofs::Proofs;
 use crate::run::sidecar;
 use crate::run::sign;
 use crate::run::stores;
-use crate::run::stream;
-use crate::run::target::{Target, is_dash, made_of_inputs, open_input, payload_output};
+use crate::run::stream::{self, Reception};
+use crate::run::target::{Target, check_not_redirected, is_dash, kind, made_of_inputs, open_input};
 use crate::say::decode::{Asked, Report};
-use crate::say::failure::{Exit, Failure, Result, misuse, say};
+use crate::say::failure::{Exit, Failure, Result, say};
+use crate::say::state::Outcome;
 use crate::settings::Settings;
 use fec_base::error::Action;
 use fec_base::io::output::{self, Policy, is_special};
-use fec_base::names::{is_plain, show_bytes};
+use fec_base::names::show_input;
 use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_keys::sign::Trust;
@@ -26,10 +31,8 @@ use fecfile::pipe::{self, Pipe};
 use fecfile::report::Restored;
 use fecfile::seal::Opener;
 use fecfile::{Archive, Context, EncodingError, Error, Input, PayloadRange, Wanted, Wish, check_only_stream};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -41,18 +44,21 @@ pub(crate) fn run(args: &line::Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
     let trust = sign::trust(&args.trusted)?;
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
-    let output = payload_output(args.output.as_deref(), settings.json);
-    let mut decoding = Decoding { args, output, settings, trust, policy, keys: None, started };
+    let output = args.output.as_deref();
+    let (inputs, open, live) = (&args.inputs[..], &args.open, &args.live);
+    let (asked, proofs) = (plan::Asked::of(args), Proofs::of_decode(args, settings));
+    let mut decoding =
+        Decoding { asked, inputs, open, live, proofs, output, settings, trust, policy, keys: None, started };
     match plan {
         Decode::Network(address) => {
             let target = decoding.container_target(Path::new("-"))?;
-            return stream::receive_udp(address, &target, args, settings);
+            return stream::receive_udp(address, &decoding.reception(&target), settings);
         }
         Decode::Stream(path) => return decoding.stream(path),
         Decode::Stores | Decode::Inputs => {}
     }
-    let opened = inputs(&args.inputs, "decode").map_err(|failure| match args.output {
-        None => output_meant(failure, &args.inputs, settings),
+    let opened = inputs::inputs(inputs, "decode").map_err(|failure| match args.output {
+        None => output_meant(failure, inputs, settings),
         Some(_) => failure,
     });
     match opened? {
@@ -74,8 +80,12 @@ fn or_lost(restored: fecfile::Result<Restored>) -> Result<Restored> {
 }
 
 struct Decoding<'a> {
-    args: &'a line::Decode,
-    /// -o, or `-` where standard output was redirected to a new file.
+    asked: plan::Asked,
+    inputs: &'a [PathBuf],
+    open: &'a Open,
+    live: &'a Receive,
+    proofs: Proofs<'a>,
+    /// -o.
     output: Option<&'a Path>,
     settings: &'a Settings,
     /// The keys whose signatures count, if --signer is given.
@@ -98,16 +108,12 @@ struct Encoding<'a> {
 }
 
 impl<'a> Decoding<'a> {
-    fn proofs(&self) -> Proofs<'a> {
-        Proofs::of_decode(self.args, self.settings)
-    }
-
     fn objects(&mut self, input: &Input) -> Result<Exit> {
-        let path = &self.args.inputs[0];
+        let path = &self.inputs[0];
         let bars = self.settings.bars("scan");
         let context = self.settings.context(&bars);
         let beginning = inputs::beginning(input)?;
-        let way = way(self.args, beginning, false);
+        let way = self.asked.way(beginning, false);
         if way == Way::Stream {
             if beginning == Beginning::Stream {
                 check_only_stream(input, &context)?;
@@ -116,9 +122,9 @@ impl<'a> Decoding<'a> {
             return self.stream(path);
         }
         self.settings.given.only_for(&[SHARDS, CONTAINER, PIPE])?;
-        self.keys = self.args.open.keys()?;
+        self.keys = self.open.keys()?;
         let target = self.early_target(input)?;
-        let clue = Clue::of((input, &self.args.inputs), beginning, "decode", self.proofs());
+        let clue = Clue::of((input, self.inputs), beginning, "decode", self.proofs);
         self.encoding(way, Encoding { input, clue: &clue, path, target, is_pipe: false }, &context)
     }
 
@@ -132,7 +138,7 @@ impl<'a> Decoding<'a> {
             if of.is_pipe {
                 return failure;
             }
-            sidecar::meant(failure, &self.args.inputs, "repair", self.proofs())
+            sidecar::meant(failure, self.inputs, "repair", self.proofs)
         })?;
         if !of.is_pipe {
             check_not_piped_shard(of.path, &archive)?;
@@ -147,14 +153,14 @@ impl<'a> Decoding<'a> {
 
     /// Finds the encoding by its root or by its signer, or takes the only one.
     fn open(&self, input: &Input, context: &Context<'_>) -> fecfile::Result<Archive> {
-        Archive::open(input, Wanted::from(self.args.root).signed_by(self.trust.as_ref()), context)
+        Archive::open(input, Wanted::from(self.asked.root).signed_by(self.trust.as_ref()), context)
     }
 
     /// Restores a range of the payload. Reads only where the index points. If that is not enough, searches the whole
     /// input.
     fn range(&self, range: PayloadRange, of: Encoding<'_>, context: &Context<'_>) -> Result<Exit> {
         let mut archive = match &self.trust {
-            None => Archive::open_by_index(of.input, self.args.root, context)
+            None => Archive::open_by_index(of.input, self.asked.root, context)
                 .map_err(|e| self.explain(of.clue, e))?,
             Some(_) => self.open(of.input, context)?,
         };
@@ -187,31 +193,31 @@ impl<'a> Decoding<'a> {
 
     fn pipe(&mut self, path: &Path, mut file: File) -> Result<Exit> {
         let (head, beginning) = detect::pipe(&mut file).map_err(|e| Failure::io(Action::Read, path, e))?;
-        let way = way(self.args, beginning, true);
+        let way = self.asked.way(beginning, true);
         if way == Way::Stream {
             self.settings.given.check(STREAM)?;
             let target = self.container_target(path)?;
-            return stream::receive_bytes(path, head, file, &target, self.args, self.settings);
+            return stream::receive_bytes(path, head, file, &self.reception(&target), self.settings);
         }
         self.settings.given.check(PIPE)?;
-        self.keys = self.args.open.keys()?;
+        self.keys = self.open.keys()?;
         let target = self.container_target(path)?;
         let bars = self.settings.bars("scan");
         let context = self.settings.context(&bars);
-        let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs());
+        let clue = Clue::of_head(path, &head, beginning, "decode", self.proofs);
         let input = io::Cursor::new(head).chain(file);
         if way != Way::AsItComes {
             let input = &Input::spooled(path, input)?;
             let of = Encoding { input, clue: &clue, path, target: Some(target), is_pipe: true };
             return self.encoding(way, of, &context);
         }
-        let pipe = Pipe { input, place: path, beginning, wanted: self.args.root, keys: self.keys.as_ref() };
+        let pipe = Pipe { input, place: path, beginning, wanted: self.asked.root, keys: self.keys.as_ref() };
         let restored = pipe::restore(pipe, target.open()?.destination(self.policy), &context);
         self.finish(&target, &restored.map_err(|e| self.explain(&clue, e))?, None)
     }
 
     fn wish<'o>(&self, opener: Option<&'o Opener>) -> Wish<'o> {
-        Wish { partial: self.args.partial, strict: self.args.deep, opener }
+        Wish { partial: self.asked.partial, strict: self.asked.deep, opener }
     }
 
     /// The opener of a sealed archive, from the keys that were given.
@@ -227,30 +233,33 @@ impl<'a> Decoding<'a> {
             (None, false) => restored.leftovers.class().into(),
         };
         let asked = Asked {
-            root_was_given: self.args.root.is_some(),
+            root_was_given: self.asked.root.is_some(),
             signed: archive.and_then(Archive::signed),
             shards: archive.and_then(|archive| Some((archive.given()?, archive.encoded().shape().code))),
             archive,
         };
         let report = Report::new(target, restored, asked, self.settings, self.started);
         let text = report.describe(restored);
-        self.settings.report(&report, &text, !matches!(target, Target::File(_)))?;
+        let outcome = Outcome::mended(exit, report.was_damaged());
+        self.settings.report(&report, outcome, &text, !matches!(target, Target::File(_)))?;
         if exit != Exit::Done && (self.settings.quiet || self.settings.json) {
             say("fec: decode: the payload cannot be restored whole");
         }
         Ok(exit)
     }
 
+    fn reception<'t>(&'t self, target: &'t Target) -> Reception<'t> {
+        let Decoding { live, policy, .. } = *self;
+        Reception { live, has_passphrase: self.open.passphrase, target, policy }
+    }
+
     /// Receives the live stream in a file or pipe.
     fn stream(&self, path: &Path) -> Result<Exit> {
         let input = open_input(path)?;
-        if input.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err(
-                misuse("read", path, "it is a folder").help("name a file that fec encode --stream wrote")
-            );
-        }
+        let is_folder = input.metadata().is_ok_and(|meta| meta.is_dir());
+        check(&is_folder, plan::STREAM_INPUT, |_| show_input(path))?;
         let target = self.container_target(path)?;
-        stream::receive_bytes(path, Vec::new(), input, &target, self.args, self.settings)
+        stream::receive_bytes(path, Vec::new(), input, &self.reception(&target), self.settings)
     }
 
     /// The failure of an input in which nothing was found. Options that a live stream has no use for made fec look for
@@ -271,9 +280,7 @@ impl<'a> Decoding<'a> {
                 Target::Folder(_) => Ok(None),
                 target => self.check_target(target).map(Some),
             },
-            (None, Input::One(_)) if is_dash(&self.args.inputs[0]) => {
-                self.check_target(Target::Stdout).map(Some)
-            }
+            (None, Input::One(_)) if is_dash(&self.inputs[0]) => self.check_target(Target::Stdout).map(Some),
             (None, _) => Ok(None),
         }
     }
@@ -288,34 +295,17 @@ impl<'a> Decoding<'a> {
         if archive.form() == Form::Container {
             return self.container_target(path);
         }
-        let target = self.named_target(|| {
-            // The format's reader has checked that the name is one path component.
-            let sealed = || opener.and_then(Opener::name).map(<[u8]>::to_vec);
-            let name = archive.name().or_else(sealed).ok_or_else(|| {
-                Failure::usage("decode: no name is recorded").help("name the output with -o")
-            })?;
-            if !is_plain(&name) {
-                let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(&name));
-                return Err(Failure::usage(what).help("name the output with -o"));
-            }
-            Ok(PathBuf::from(OsString::from_vec(name)))
-        })?;
+        let name = archive.name();
+        let name = name.as_deref().or_else(|| opener.and_then(Opener::name));
+        let target = self.named_target(|| plan::recorded(name))?;
         self.check_target(target)
     }
 
     fn container_target(&self, input: &Path) -> Result<Target> {
-        let is_pipe = || is_dash(input) || !std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
-        if self.output.is_none() && is_pipe() {
+        if self.output.is_none() && kind(input) != Kind::File {
             return self.check_target(Target::Stdout);
         }
-        let target = self.named_target(|| {
-            let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
-            let stem = stem.filter(|s| !s.is_empty() && !s.ends_with(b"/"));
-            stem.map(|s| PathBuf::from(OsString::from_vec(s.to_vec()))).ok_or_else(|| {
-                misuse("decode", input, "the output has no name, since this one does not end in .fec")
-                    .help("name it with -o")
-            })
-        })?;
+        let target = self.named_target(|| plan::stem(input))?;
         self.check_target(target)
     }
 
@@ -323,11 +313,7 @@ impl<'a> Decoding<'a> {
     fn named_target(&self, name: impl Fn() -> Result<PathBuf>) -> Result<Target> {
         let Some(path) = self.output else { return Ok(Target::File(name()?)) };
         match Target::of(path) {
-            Target::Folder(_) => {
-                let name = name()?;
-                let last = name.file_name().ok_or_else(|| Failure::usage("decode: no name is recorded"))?;
-                Ok(Target::File(path.join(last)))
-            }
+            Target::Folder(_) => Ok(Target::File(plan::in_folder(path, &name()?)?)),
             target => Ok(target),
         }
     }
@@ -336,8 +322,9 @@ impl<'a> Decoding<'a> {
     fn check_target(&self, target: Target) -> Result<Target> {
         match &target {
             Target::File(path) | Target::Folder(path) => {
+                check_not_redirected(path)?;
                 output::check_absent(path, self.policy)?;
-                target.check_inputs(self.args.inputs.iter().map(PathBuf::as_path))?;
+                target.check_inputs(self.inputs.iter().map(PathBuf::as_path))?;
             }
             Target::Stdout => drop(target.sequential()?),
             Target::Special(path) => debug_assert!(is_special(path)),

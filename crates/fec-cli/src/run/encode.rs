@@ -11,7 +11,7 @@ use crate::run::inputs::listed;
 use crate::run::sign;
 use crate::run::stores;
 use crate::run::stream;
-use crate::run::target::{Outlet, Target, is_dash, outlet};
+use crate::run::target::{Target, check_no_container, is_dash};
 use crate::say::encode::Report;
 use crate::say::failure::{Exit, Failure, Result, say};
 use crate::settings::{Settings, print_line};
@@ -32,6 +32,10 @@ pub(crate) fn run(args: &line::Encode, settings: &Settings) -> Result<Exit> {
         return stream::send(args, settings);
     }
     let key = sign::secret_key(&args.secret)?.map(Arc::new);
+    let is_list = matches!(plan, Encode::List(_) | Encode::Several(_));
+    if is_list && args.outputs.is_empty() && !settings.json {
+        check_no_container(true, None)?;
+    }
     match plan {
         Encode::List(list) => list::run(&listed(list, args.null)?, key, args, settings),
         Encode::Several(files) => list::run(files, key, args, settings),
@@ -47,7 +51,10 @@ fn one(key: Option<Arc<SecretKey>>, args: &line::Encode, settings: &Settings) ->
     let output = args.outputs.first().map(PathBuf::as_path);
     let task = Task { input: args.input(), output, key: key.as_deref(), args, settings };
     let input = task.open()?;
-    let target = task.target_of_one(&input)?;
+    let target = task.target(&input);
+    if output.is_none() && !target.is_stdout() && !settings.json {
+        check_no_container(false, Some(args.input()).filter(|_| settings.given.is_bare()))?;
+    }
     settings.given.check(match (&target, &input) {
         (Target::Folder(_), _) => SHARDS,
         (_, Input::Regular(_)) => CONTAINER,
@@ -65,11 +72,7 @@ fn one(key: Option<Arc<SecretKey>>, args: &line::Encode, settings: &Settings) ->
     }
     let report = Report::new(task.named(), &target, &options, (&written, &fate), settings, started);
     let stdout_is_data = target.is_stdout();
-    let mut said = report.describe();
-    if task.output.is_none() && !args.print_root && !stdout_is_data && outlet() == Outlet::Other {
-        said.insert_str(0, "standard output gets the root; with -o - it gets a container\n");
-    }
-    settings.report(&report, &said, stdout_is_data)?;
+    settings.report(&report, Exit::Done, &report.describe(), stdout_is_data)?;
     match (settings.json, stdout_is_data) {
         (false, false) => print_line(&report.root).map_err(|failure| {
             failure.help(format!("the encoding is complete; its root is {}", report.root))

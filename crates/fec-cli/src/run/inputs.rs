@@ -1,24 +1,25 @@
 //! The inputs of commands that restore or verify.
 
+use crate::plan::lists::{MOST_LISTED, paths};
+use crate::plan::named::{Found, INPUT, STREAM, Stream};
+use crate::plan::{check, refused};
 use crate::run::proofs::Proofs;
-use crate::run::survey::survey;
+use crate::run::survey::{is_plain, survey};
 use crate::run::target::{check_stdin, is_dash, open_input, quoted};
-use crate::say::failure::{Exit, Failure, Result, misuse};
+use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use crate::system::secrets::hides;
 use fec_base::error::Action;
 use fec_base::io::small;
-use fec_base::names::{counted, hex, show};
+use fec_base::names::{counted, hex, show, show_input};
 use fec_base::roots::{self, Line};
 use fec_core::params::Form;
 use fec_live::detect;
 use fec_sidecar::Sidecar;
 use fecfile::forms::Beginning;
 use fecfile::{Archive, Content, EncodingError, Error, Input};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,9 +34,8 @@ pub(crate) enum Inputs {
 /// Opens what a command line names.
 pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs> {
     let [path] = paths else {
-        if paths.iter().any(|path| is_dash(path)) {
-            return Err(Failure::usage("read standard input: it stands alone"));
-        }
+        let has_company = paths.iter().any(|path| is_dash(path));
+        check(&Stream { has_company, ..Stream::default() }, STREAM, |_| String::new())?;
         return Ok(Inputs::Objects(Input::of_paths(paths)?));
     };
     if path.is_dir() {
@@ -49,9 +49,8 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     let meta = file.metadata().map_err(fail)?;
     if meta.is_dir() {
         // The path became a folder meanwhile, or the system did not tell before.
-        let is_named = !is_dash(path);
-        let is_stdin = || Failure::usage("read standard input: it is a folder");
-        return if is_named { Ok(Inputs::Objects(Input::of_paths(paths)?)) } else { Err(is_stdin()) };
+        check(&Stream { is_folder: is_dash(path), ..Stream::default() }, STREAM, |_| String::new())?;
+        return Ok(Inputs::Objects(Input::of_paths(paths)?));
     }
     // Another program has read a part of standard input: the rest is treated as a pipe.
     let is_rest = is_dash(path) && (&file).stream_position().is_ok_and(|position| position > 0);
@@ -81,13 +80,6 @@ pub(crate) fn output_meant(failure: Failure, paths: &[PathBuf], settings: &Setti
     }
 }
 
-/// The longest path that the system takes, in bytes.
-const LONGEST_PATH: usize = 4095;
-/// Most bytes of a list.
-pub(crate) const MOST_LISTED: u64 = 256 << 20;
-/// Most paths in a list.
-const MOST_PATHS: usize = 4 << 20;
-
 /// Opens a list, which may be a pipe. A FIFO without a writer is an error.
 pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
     if is_dash(path) {
@@ -96,28 +88,12 @@ pub(crate) fn open_list(path: &Path) -> Result<Box<dyn Read>> {
     Ok(Box::new(small::open(path).map_err(|e| Failure::io(Action::Read, path, e))?))
 }
 
-/// Reads paths from a file: zero-terminated if `is_null` or if there is a zero byte, else one per line.
+/// Reads paths from a list.
 pub(crate) fn listed(list: &Path, is_null: bool) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
     let read = open_list(list)?.take(MOST_LISTED + 1).read_to_end(&mut bytes);
     read.map_err(|e| Failure::io(Action::Read, list, e))?;
-    if bytes.len() as u64 > MOST_LISTED {
-        let why = format!("it never ends, or has more than {} MiB", MOST_LISTED >> 20);
-        return Err(misuse("read", list, &why).help("name a list of files, a line each"));
-    }
-    let separator = if is_null || bytes.contains(&0) { 0 } else { b'\n' };
-    let lines = || bytes.split(|b| *b == separator);
-    if let Some(nth) = lines().position(|path| path.len() > LONGEST_PATH) {
-        return Err(misuse("read", list, &format!("entry {} is longer than a path may be", nth + 1)));
-    }
-    let paths = || lines().filter(|path| !path.is_empty());
-    if paths().nth(MOST_PATHS).is_some() {
-        return Err(misuse("read", list, &format!("it has more than {MOST_PATHS} entries")));
-    }
-    if paths().next().is_none() {
-        return Err(misuse("read", list, "it lists nothing").help("name a list of files, a line each"));
-    }
-    Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
+    paths(list, &bytes, is_null)
 }
 
 /// Refuses a shard file on standard input: it has no name and no neighbours.
@@ -142,8 +118,12 @@ pub(crate) fn check_kinds(paths: &[PathBuf], command: &str, proofs: Proofs<'_>) 
         return Ok(());
     }
     match paths.iter().zip(kinds).find_map(|(path, kind)| Some((path, kind?))) {
-        Some((path, kind)) => Err(misuse(command, path, &format!("it is a {kind}, and is named by itself"))
-            .help(format!("leave it out here, and then:\n  {}", proofs.command(command, path)))),
+        Some((path, kind)) => check(&Found::NotAlone, INPUT, |name| match name {
+            "verb" => command.to_owned(),
+            "path" => show_input(path),
+            "kind" => kind.to_owned(),
+            _ => proofs.command(command, path),
+        }),
         None => Ok(()),
     }
 }
@@ -161,9 +141,6 @@ fn kind_alone(path: &Path) -> Option<&'static str> {
     found.encodings.iter().any(|place| place.form == Form::Container).then_some("container")
 }
 
-/// Advice for an input that holds no encoding.
-pub(crate) const NOT_ENCODED: &str = "name what fec encode or fec protect made;\nof a live stream whose beginning is damaged:\n  fec decode --stream PATH";
-
 /// The beginning of an input, which tells why nothing was found in it.
 pub(crate) struct Clue<'a> {
     place: &'a Path,
@@ -174,6 +151,8 @@ pub(crate) struct Clue<'a> {
     beginning: Beginning,
     /// The lines, if the input is a text that holds nothing but roots.
     roots: Option<Vec<Line>>,
+    /// The program that compressed the input, and the command that unpacks it.
+    packer: Option<(&'static str, &'static str)>,
     command: &'static str,
     proofs: Proofs<'a>,
     is_one: bool,
@@ -209,18 +188,20 @@ impl<'a> Clue<'a> {
         let Input::One(object) = input else {
             let place = Path::new("-");
             let files = files_of(input);
-            return Clue { place, named, files, beginning, roots: None, command, proofs, is_one: false };
+            let (roots, packer) = (None, None);
+            return Clue { place, named, files, beginning, roots, packer, command, proofs, is_one: false };
         };
-        let roots = match &object.content {
+        let (roots, packer) = match &object.content {
             Content::Bytes(bytes, len) => {
                 let mut text = vec![0; (*len).min(MOST) as usize];
                 let is_read = bytes.read_exact_at(0, &mut text).is_ok();
-                is_read.then(|| roots::parse(&text, *len > MOST)).flatten()
+                let text = if is_read { &text[..] } else { &[] };
+                (roots::parse(text, *len > MOST), packer(text))
             }
-            Content::NoFile | Content::Unreadable(_) => None,
+            Content::NoFile | Content::Unreadable(_) => (None, None),
         };
         let files = Vec::new();
-        Clue { place: &object.place, named, files, beginning, roots, command, proofs, is_one: true }
+        Clue { place: &object.place, named, files, beginning, roots, packer, command, proofs, is_one: true }
     }
 
     /// The clue from the first bytes of a pipe.
@@ -231,8 +212,8 @@ impl<'a> Clue<'a> {
         command: &'static str,
         proofs: Proofs<'a>,
     ) -> Clue<'a> {
-        let roots = roots::parse(head, false);
-        Clue { place, named: &[], files: Vec::new(), beginning, roots, command, proofs, is_one: true }
+        let (roots, packer) = (roots::parse(head, false), packer(head));
+        Clue { place, named: &[], files: Vec::new(), beginning, roots, packer, command, proofs, is_one: true }
     }
 
     /// Tells whether the input begins as a live stream.
@@ -246,11 +227,8 @@ impl<'a> Clue<'a> {
         let command = self.command;
         if self.is_one {
             let is_file = !is_dash(self.place) && self.place.is_file();
-            return (is_file && Sidecar::starts(self.place).unwrap_or(false)).then(|| {
-                let repair = self.proofs.command("repair", self.place);
-                misuse(command, self.place, "it is a sidecar, which holds no payload")
-                    .help(format!("to mend the files that it protects:\n  {repair}"))
-            });
+            let is_sidecar = is_file && Sidecar::starts(self.place).unwrap_or(false);
+            return is_sidecar.then(|| self.refused(Found::Sidecar));
         }
         let survey = survey(&self.files).ok()?;
         let containers = survey.encodings.into_iter().filter(|place| place.form == Form::Container);
@@ -276,37 +254,64 @@ impl<'a> Clue<'a> {
         let class = error.class();
         let Some(EncodingError::NothingFound(found)) = error.cause_mut() else { return error.into() };
         found.leftovers.beginning = self.beginning;
-        let command = self.command;
-        let given = if is_dash(self.place) { "HEX".to_owned() } else { format!("@{}", quoted(self.place)) };
         let is_bare = found.wanted.is_none() && found.is_bare() && self.is_one;
+        let is_foreign = found.wanted.is_none() && found.is_foreign() && self.is_plain();
         if found.others.is_empty()
             && let Some(meant) = self.other_kind(class.into())
         {
             return meant;
         }
         match self.roots.as_deref() {
-            None | Some([]) if is_bare => {
-                let why = misuse(command, self.place, "it holds no shard and no record of a container");
-                // Damage may have left nothing else.
-                Failure { exit: class.into(), ..why }.help(NOT_ENCODED)
+            _ if self.packer.is_some() => self.refused(Found::Compressed),
+            None | Some([]) => {
+                let failure = match is_bare {
+                    true => Failure { exit: class.into(), ..self.refused(Found::Nothing) },
+                    false => error.into(),
+                };
+                // Damage may have left nothing else of an encoding. A file of another kind was none.
+                Failure { exit: if is_foreign { Exit::Usage } else { failure.exit }, ..failure }
             }
-            None | Some([]) => error.into(),
-            Some([line]) if line.path.is_none() => misuse(
-                command,
-                self.place,
-                &format!("it holds only a root: {}", hex(&line.root)),
-            )
-            .help(format!(
-                "name the shard files or the container that has this root:\n  fec {command} PATH --root {given}"
-            )),
-            Some(_) => misuse(command, self.place, "it is a list of roots").help(match command {
-                "verify" => {
-                    format!("to check what it lists:\n  {}", self.proofs.command_of_list(self.place))
-                }
-                _ => format!("name one of what it lists, with its root: fec {command} PATH --root HEX"),
-            }),
+            Some([line]) if line.path.is_none() => self.refused(Found::Root),
+            Some(_) => self.refused(Found::Roots { is_checked: self.command == "verify" }),
         }
     }
+
+    /// Tells whether the input is only files of other kinds.
+    fn is_plain(&self) -> bool {
+        match self.is_one {
+            true => !is_dash(self.place) && is_plain(self.place),
+            false => !self.files.is_empty() && self.files.iter().all(|file| is_plain(file)),
+        }
+    }
+
+    fn refused(&self, found: Found) -> Failure {
+        let (place, proofs) = (self.place, self.proofs);
+        refused(&found, INPUT, |name| match name {
+            "verb" => self.command.to_owned(),
+            "path" => show_input(place),
+            "root" => self.roots.iter().flatten().map(|line| hex(&line.root)).collect(),
+            "kind" => self.packer.map_or("", |packer| packer.0).to_owned(),
+            "command" if found == Found::Compressed => self.packer.map_or("", |packer| packer.1).to_owned(),
+            "given" if is_dash(place) => "HEX".to_owned(),
+            "given" => format!("@{}", quoted(place)),
+            _ if found == Found::Sidecar => proofs.command("repair", place),
+            _ => proofs.command_of_list(place),
+        })
+    }
+}
+
+/// The program that compressed a file, by its first bytes, and the command that unpacks it.
+fn packer(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    const KNOWN: [(&[u8], &str, &str); 7] = [
+        (b"\x1f\x8b", "gzip", "gzip -d"),
+        (b"\x28\xb5\x2f\xfd", "zstd", "zstd -d"),
+        (b"\xfd7zXZ\0", "xz", "xz -d"),
+        (b"BZh", "bzip2", "bzip2 -d"),
+        (b"\x04\x22\x4d\x18", "lz4", "lz4 -d"),
+        (b"PK\x03\x04", "zip", "unzip"),
+        (b"7z\xbc\xaf\x27\x1c", "7-Zip", "7z x"),
+    ];
+    KNOWN.iter().find(|known| head.starts_with(known.0)).map(|known| (known.1, known.2))
 }
 
 /// Tells whether an input starts like a live stream, sealed or not.

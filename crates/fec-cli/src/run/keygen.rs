@@ -1,13 +1,13 @@
 //! `fec keygen`: makes keys.
 
 use crate::line;
-use crate::plan::options::KEYS;
+use crate::plan::check;
+use crate::plan::keygen::{FOUND, Keygen, UNASKED};
 use crate::run::sign;
-use crate::run::target::is_dash;
-use crate::say::failure::Failure;
-use crate::say::failure::{Exit, Result, misuse};
-use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::say::failure::{Exit, Result};
+use crate::settings::{Settings, print_line};
 use crate::system::passphrase;
+use crate::system::progress::remove_stale_beside;
 use crate::system::secrecy::no_core_dumps;
 use fec_base::io::output::{Policy, write_secret, write_text};
 use fec_base::names::show;
@@ -22,8 +22,6 @@ use zeroize::Zeroizing;
 /// The outcome of `keygen`. It never holds a secret key.
 #[derive(Debug, Serialize)]
 struct Report {
-    schema_version: u32,
-    command: &'static str,
     kind: &'static str,
     output: String,
     /// The recipient of an identity, for those who seal.
@@ -40,18 +38,16 @@ struct Report {
 }
 
 pub(crate) fn run(args: &line::Keygen, settings: &Settings) -> Result<Exit> {
-    settings.given.check(KEYS)?;
-    if is_dash(&args.output) {
-        return Err(Failure::usage("keygen: a key is written to a file: name one with -o"));
-    }
+    let plan = Keygen::of(args, settings.given)?;
     check_absent(&args.output)?;
     no_core_dumps();
-    let (report, text) = match (args.stream, args.sign) {
-        (true, _) => stream(&args.output)?,
-        (false, true) => pair(&args.output, args.sign_passphrase_file.as_deref())?,
-        (false, false) => identity(&args.output, args.pq)?,
+    remove_stale_beside(&args.output);
+    let (report, text) = match plan {
+        Keygen::Stream => stream(&args.output)?,
+        Keygen::Pair(passphrase_file) => pair(&args.output, passphrase_file)?,
+        Keygen::Identity { is_hybrid } => identity(&args.output, is_hybrid)?,
     };
-    settings.report(&report, &text, false)?;
+    settings.report(&report, Exit::Done, &text, false)?;
     if let Some(recipient) = report.recipient.filter(|_| !settings.json) {
         print_line(&recipient)?;
     }
@@ -59,25 +55,11 @@ pub(crate) fn run(args: &line::Keygen, settings: &Settings) -> Result<Exit> {
 }
 
 fn check_absent(path: &Path) -> Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Err(
-            misuse("write", path, "it exists").help("choose another name with -o: no key is overwritten")
-        );
-    }
-    Ok(())
+    check(&path.symlink_metadata().is_ok(), FOUND, |_| show(path))
 }
 
 fn report(kind: &'static str, output: String) -> Report {
-    Report {
-        schema_version: SCHEMA_VERSION,
-        command: "keygen",
-        kind,
-        output,
-        recipient: None,
-        public_output: None,
-        public_key: None,
-        encrypted: None,
-    }
+    Report { kind, output, recipient: None, public_output: None, public_key: None, encrypted: None }
 }
 
 /// Writes an age identity in the format of age-keygen.
@@ -136,9 +118,9 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
 fn new_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<String>>> {
     let passphrase = match sign::given_passphrase(file)? {
         Some(passphrase) => passphrase,
-        None if !passphrase::has_terminal() => return Ok(None),
         // Breaking off at the prompt gives no key, rather than an unencrypted one.
         None => {
+            check(&!passphrase::has_terminal(), UNASKED, |_| String::new())?;
             let first = passphrase::asked("passphrase of the secret key, empty for none: ", "")?;
             if !first.is_empty() {
                 passphrase::confirm(&first)?;

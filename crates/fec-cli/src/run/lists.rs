@@ -1,10 +1,12 @@
 //! `--backend list` and `--tuning list`: print the choices instead of running the command.
 
 use crate::line::Common;
+use crate::plan::common::check_lists;
 use crate::plan::given::Given;
 use crate::run::tuned;
 use crate::say::failure::{Exit, Failure, Result};
-use crate::settings::{SCHEMA_VERSION, print_line};
+use crate::say::state::Head;
+use crate::settings::print_line;
 use fec_base::names::show;
 use fec_core::gf256::kernel::{Backend, Tuning};
 use serde::Serialize;
@@ -20,22 +22,15 @@ const LIST: [&str; 2] = ["list", "?"];
 /// Wrong use, if there are inputs: the exit code would say that they were read.
 pub(crate) fn run(common: &Common, given: Given) -> Result<bool> {
     let asks = |option: &Option<String>| option.as_deref().is_some_and(|value| LIST.contains(&value));
-    let lists = Lists {
-        schema_version: SCHEMA_VERSION,
-        backends: asks(&common.backend).then(backends),
-        tuning: asks(&common.tuning).then(tuning),
-    };
+    let lists =
+        Lists { backends: asks(&common.backend).then(backends), tuning: asks(&common.tuning).then(tuning) };
     if lists.backends.is_none() && lists.tuning.is_none() {
         return Ok(false);
     }
-    if given.has_inputs() {
-        let option = if lists.backends.is_some() { "--backend" } else { "--tuning" };
-        let why = format!("{} {option} list: it prints a list, and reads nothing", given.command());
-        return Err(Failure::usage(why).help(format!("name no input:\n  fec encode {option} list")));
-    }
+    check_lists(given, if lists.backends.is_some() { "--backend" } else { "--tuning" })?;
     match common.json {
         true => {
-            let line = serde_json::to_string(&lists);
+            let line = serde_json::to_string(&Head::new(given.command(), Exit::Done).with(&lists));
             print_line(&line.map_err(|e| Failure::new(Exit::Io, format!("write the list: {e}")))?)?;
         }
         false => print_line(&lists.text())?,
@@ -45,7 +40,6 @@ pub(crate) fn run(common: &Common, given: Given) -> Result<bool> {
 
 #[derive(Serialize)]
 struct Lists {
-    schema_version: u32,
     /// The kernels of this machine, the fastest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     backends: Option<Vec<&'static str>>,

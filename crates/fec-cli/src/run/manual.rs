@@ -1,6 +1,7 @@
 //! Completion scripts and manual pages, from the definition of the command line.
 
 use crate::line::Cli;
+use crate::plan::common::named;
 use crate::say::failure::{Failure, Result};
 use clap::CommandFactory;
 use std::io::Write;
@@ -18,14 +19,7 @@ pub(crate) fn page(command: Option<&str>) -> Result<()> {
     fec.build();
     let page = match command {
         None => fec,
-        Some(name) => {
-            // Pages have hyphens in their names: bench-link is `bench link`.
-            let found = name.split('-').try_fold(&fec, |fec, name| fec.find_subcommand(name)).cloned();
-            let known: Vec<&str> = fec.get_subcommands().map(clap::Command::get_name).collect();
-            found.ok_or_else(|| {
-                Failure::usage(format!("man {name}: there is no such command")).help(known.join(", "))
-            })?
-        }
+        Some(name) => named(&fec, name)?.clone(),
     };
     let mut roff = Vec::new();
     clap_mangen::Man::new(page).render(&mut roff).map_err(Failure::stdout)?;

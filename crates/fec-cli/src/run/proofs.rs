@@ -6,6 +6,7 @@ use crate::line::seal::Open;
 use crate::line::sign::Trusted;
 use crate::run::target::quoted;
 use crate::settings::Settings;
+use fec_base::io::base::Base;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use fec_sidecar::Sidecar;
@@ -44,6 +45,14 @@ impl<'a> Proofs<'a> {
     /// The same options with another root: that of a line of a list.
     pub(crate) fn with_root(self, root: Option<Digest>) -> Proofs<'a> {
         Proofs { root, ..self }
+    }
+
+    /// The same options with the folder around the one that was named as the base, if an update has to name that one.
+    pub(crate) fn around(self, base: &'a Base) -> Proofs<'a> {
+        match self.base {
+            Some(_) if !base.named().is_empty() => Proofs { base: Some(base.path()), ..self },
+            _ => self,
+        }
     }
 
     /// The command for a file, with the options that fit the file: the root if the file has it, and the keys if the

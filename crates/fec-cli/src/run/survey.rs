@@ -160,6 +160,19 @@ fn shards(folders: BTreeMap<PathBuf, Shards>) -> Vec<Place> {
     found
 }
 
+/// Tells whether a path is a file of another kind: it is not empty, and neither its bytes nor its name are those of a
+/// shard file, a container or a sidecar. Damage may leave nothing of ours but the name.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > 0)
+        && path.extension().is_none_or(|ending| ending != "shard")
+        && !is_ours(path)
+}
+
+/// Tells whether a file looks like a shard file, a container or a sidecar.
+pub(crate) fn is_ours(path: &Path) -> bool {
+    !matches!(kind(path), Kind::Other)
+}
+
 /// The apparent kind of a file, by its two ends and its name. The name alone tells for an unreadable file.
 fn kind(path: &Path) -> Kind {
     let is_named = |ending: &str| path.extension().is_some_and(|e| e == ending);

@@ -1,19 +1,21 @@
 //! Destinations of output and sources of input: paths of the command line, `-`, and the files behind them.
 
-use crate::say::failure::{Failure, Result, misuse};
+use crate::plan::check;
+use crate::plan::encode::Kind;
+use crate::plan::named::{OUTPUT, REDIRECTED, Redirected, STREAM, Stream};
+use crate::say::failure::{Failure, Result};
 use crate::system::closed;
 use crate::system::secrets::hides;
 use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
 use fec_base::io::temporary::parent;
-use fec_base::names::show;
+use fec_base::names::{show, show_input};
 use fecfile::error::{Action, Place};
-use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The destination of output.
@@ -105,10 +107,8 @@ impl Target {
         for input in inputs.into_iter().filter(|input| !is_dash(input)) {
             let is_its_folder = || is_folder && is_same(path, parent(input));
             let is_shard_in_it = || is_shard_file(path).unwrap_or(false) && is_same(parent(path), input);
-            if is_same(path, input) || is_its_folder() || is_shard_in_it() {
-                return Err(misuse("write", path, "it is the input, or stands in its place")
-                    .help("choose another output with -o"));
-            }
+            let is_input = is_same(path, input) || is_its_folder() || is_shard_in_it();
+            check(&is_input, OUTPUT, |_| show_input(path))?;
         }
         Ok(())
     }
@@ -181,6 +181,15 @@ pub(crate) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// The kind of an input, as far as its path tells.
+pub(crate) fn kind(path: &Path) -> Kind {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() && !is_dash(path) => Kind::File,
+        Ok(meta) if meta.is_dir() && !is_dash(path) => Kind::Folder,
+        _ => Kind::Pipe,
+    }
+}
+
 /// The name of an input in a report for people.
 pub(crate) fn input_name(input: &str) -> &str {
     if input == "-" { "standard input" } else { input }
@@ -191,39 +200,48 @@ pub(crate) fn output_name(output: &str) -> &str {
     if output == "-" { "standard output" } else { output }
 }
 
-/// The kind of file behind standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outlet {
-    /// A terminal, or a device that throws everything away.
-    Terminal,
-    /// A file that was made or emptied for this command, as by `> FILE`. It gets the data.
-    NewFile,
-    /// A pipe or a socket, or a probable log: a file that others write to as well.
-    Other,
+/// The regular file that standard output was redirected to, where the system tells its name.
+fn redirected() -> Option<PathBuf> {
+    let path = Target::Stdout.is_file().then(|| std::fs::read_link("/proc/self/fd/1").ok()).flatten()?;
+    let here = std::env::current_dir().unwrap_or_default();
+    Some(path.strip_prefix(here).map(Path::to_path_buf).unwrap_or(path))
 }
 
-/// Finds out what is behind standard output.
-pub(crate) fn outlet() -> Outlet {
-    let (stdout, stderr) = (io::stdout(), io::stderr());
-    let Ok(meta) = stdout.as_fd().try_clone_to_owned().map(File::from).and_then(|out| out.metadata()) else {
-        return Outlet::Other;
+/// Refuses roots alone in a redirected file that is named as a container. `root_file` is a name for a file of the root,
+/// and `input` the only input, where no other options stand on the command line.
+///
+/// # Errors
+/// Wrong use.
+pub(crate) fn check_no_container(several: bool, input: Option<&Path>) -> Result<()> {
+    let Some(path) = redirected().filter(|path| path.extension().is_some_and(|ending| ending == "fec"))
+    else {
+        return Ok(());
     };
-    if meta.file_type().is_char_device() {
-        return Outlet::Terminal;
-    }
-    let is_appended = || fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::APPEND));
-    let takes_errors =
-        || fstat(&stderr).is_ok_and(|other| (other.st_dev, other.st_ino) == (meta.dev(), meta.ino()));
-    if meta.is_file() && meta.len() == 0 && !is_appended() && !takes_errors() {
-        return Outlet::NewFile;
-    }
-    Outlet::Other
+    let found = match (several, input) {
+        (true, _) => Redirected::Roots,
+        (false, None) => Redirected::Root,
+        (false, Some(_)) => Redirected::RootOf,
+    };
+    check(&found, REDIRECTED, |name| match name {
+        "input" => input.map(quoted).unwrap_or_default(),
+        "root" => quoted(&path.with_extension("root")),
+        // The content of the file stays.
+        "there" if std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 0) => {
+            format!(">> {}", quoted(&path))
+        }
+        "there" => format!("> {}", quoted(&path)),
+        _ => show_input(&path),
+    })
 }
 
-/// The output of a payload: -o, or else standard output if it is a new file and is not to get a report.
-pub(crate) fn payload_output(output: Option<&Path>, json: bool) -> Option<&Path> {
-    let is_redirected = || !json && outlet() == Outlet::NewFile;
-    output.or_else(|| is_redirected().then_some(Path::new("-")))
+/// Tells apart from any file that exists the one that a shell made for `> NAME`, which is also the default output.
+///
+/// # Errors
+/// Wrong use: standard output was redirected to `path`.
+pub(crate) fn check_not_redirected(path: &Path) -> Result<()> {
+    let is_it = redirected().is_some_and(|there| is_same(&there, path));
+    let found = if is_it { Redirected::Payload } else { Redirected::No };
+    check(&found, REDIRECTED, |_| show_input(path))
 }
 
 /// Refuses to wait for somebody to type a command's input.
@@ -231,11 +249,8 @@ pub(crate) fn payload_output(output: Option<&Path>, json: bool) -> Option<&Path>
 /// # Errors
 /// Wrong use: standard input is a terminal.
 pub(crate) fn check_stdin(command: &str) -> Result<()> {
-    if io::stdin().is_terminal() {
-        return Err(Failure::usage(format!("{command}: standard input is a terminal"))
-            .help(format!("name a file, or see fec {command} --help")));
-    }
-    Ok(())
+    let stream = Stream { is_typed: io::stdin().is_terminal(), ..Stream::default() };
+    check(&stream, STREAM, |_| command.to_owned())
 }
 
 /// Standard input, as a separate file.
@@ -272,10 +287,8 @@ pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
 pub(crate) fn stdout_for_data() -> Result<File> {
     closed::check_stdout().map_err(Failure::stdout)?;
     let stdout = io::stdout();
-    if stdout.is_terminal() {
-        return Err(Failure::usage("write standard output: it is a terminal, and the bytes are not text")
-            .help("send it to a file or a pipe, or name one with -o"));
-    }
+    let stream = Stream { is_shown: stdout.is_terminal(), ..Stream::default() };
+    check(&stream, STREAM, |_| String::new())?;
     closed::note_stdout_data();
     stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
 }

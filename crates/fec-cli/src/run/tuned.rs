@@ -4,7 +4,10 @@
 //! A line is `PROCESSOR <tab> BACKEND <tab> SETTINGS`, as `fec bench tuning --save` writes it. Only speed depends on
 //! the content of the file.
 
-use crate::say::failure::{Failure, Result, misuse, say};
+use crate::plan::bench::kept_at;
+use crate::plan::common::kept_tuning;
+use crate::say::failure::{Failure, Result, say};
+use crate::system::progress::remove_stale_beside;
 use fec_base::error::Action;
 use fec_base::io::output::{Policy, write_text};
 use fec_base::io::own::open_regular;
@@ -54,7 +57,7 @@ fn kept(backend: Backend, table: Tuning) -> Result<Option<(Tuning, PathBuf)>> {
     };
     let key = key(backend, table);
     let Some(changes) = text.lines().find_map(|line| line.strip_prefix(&key)) else { return Ok(None) };
-    let tuning = table.changed(changes).map_err(|e| misuse("read", &path, &format!("{e}")))?;
+    let tuning = kept_tuning(table, changes, &path)?;
     Ok(Some((tuning, path)))
 }
 
@@ -80,20 +83,26 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// The file of the settings that are kept, and its text. An unreadable one is not replaced: it may hold other machines'
+/// settings.
+///
+/// # Errors
+/// When there is no home folder, or the file cannot be read.
+pub(crate) fn place() -> Result<(PathBuf, String)> {
+    let path = kept_at(path())?;
+    let text = read(&path).map_err(|e| Failure::io(Action::Read, &path, e))?;
+    Ok((path, text))
+}
+
 /// Keeps settings for this processor and backend in place of earlier ones, and returns the path. Settings equal to the
 /// table's are only removed from the file.
 ///
 /// # Errors
 /// When there is no home folder, or the file cannot be written.
 pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
-    let path = path().ok_or_else(|| {
-        Failure::usage("bench: --save without a file keeps settings in the home folder, and there is none")
-            .help("set HOME or XDG_CONFIG_HOME")
-    })?;
+    let (path, text) = place()?;
     let table = processor::tuning(backend.tuning());
     let key = key(backend, table);
-    // An unreadable file is not replaced: it may hold other machines' settings.
-    let text = read(&path).map_err(|e| Failure::io(Action::Read, &path, e))?;
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.starts_with(&key)).map(|line| format!("{line}\n")).collect();
     if settings != table {
@@ -102,6 +111,7 @@ pub(crate) fn keep(backend: Backend, settings: Tuning) -> Result<PathBuf> {
     let folder = path.parent().expect("it is a file in a folder");
     fs::create_dir_all(folder).map_err(|e| Failure::io(Action::Create, folder, e))?;
     let policy = Policy::new().with_force(true);
+    remove_stale_beside(&path);
     write_text(&path, &lines.concat(), policy)?;
     Ok(path)
 }

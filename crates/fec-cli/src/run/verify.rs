@@ -1,20 +1,22 @@
 //! `fec verify`: reports what is intact, damaged or missing, and which further losses the payload survives.
 
-mod copies;
 mod many;
 mod outcome;
 
 use crate::line::{self, VerifyFormat};
+use crate::plan::check;
 use crate::plan::given::mode_of;
-use crate::plan::options::{CONTAINER, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
+use crate::plan::options::{PART, PIPE};
+use crate::plan::verify::{Found, Verify, WRONG, Way, Wrong, check_options, way};
 use crate::run::inputs::{Clue, Inputs, beginning, check_kinds, check_not_piped_shard, inputs};
 use crate::run::proofs::{Proofs, has_root};
-use crate::run::sidecar;
+use crate::run::sidecar::{self, Opening, copies, parts};
 use crate::run::stores;
-use crate::run::survey::{Place, Survey, survey};
+use crate::run::survey::{Place, Survey};
 use crate::run::target::is_dash;
 use crate::run::verify::outcome::{exit, find, opens};
-use crate::say::failure::{Exit, Failure, Result, misuse};
+use crate::say::failure::{Exit, Failure, Result};
+use crate::say::signed::{SignedBy, proved_by};
 use crate::say::table::{self, Row};
 use crate::say::verify::{Asked, Report};
 use crate::settings::Settings;
@@ -33,21 +35,18 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &line::Verify, settings: &Settings) -> Result<Exit> {
-    if !args.stores.from.is_empty() {
-        settings.given.check(STORES)?;
-        return stores::verify(args, settings);
+    match Verify::of(args, settings.given)? {
+        Verify::Stores => return stores::verify(args, settings),
+        Verify::List(list) => return many::listed(list, args, settings),
+        Verify::Inputs => {}
     }
-    if settings.json && settings.given.has("format") {
-        return Err(
-            Failure::usage("verify: --json and --format say both how to print").help("leave one of them out")
-        );
+    let opening = Opening { root: args.root, trusted: &args.trusted, keys: None, base: args.base.as_deref() };
+    if let Some(part) = parts::of(&args.inputs, opening, &args.open, ("verify", settings))? {
+        settings.given.check(PART)?;
+        return sidecar::verify::part(&part, args, settings);
     }
-    if let Some(list) = &args.roots {
-        return many::listed(list, args, settings);
-    }
-    settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS])?;
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
-        return one_sidecar(path, args, settings);
+        return one_sidecar(&path, args, settings);
     }
     let started = Instant::now();
     let is_one_file = matches!(&args.inputs[..], [path] if !path.is_dir());
@@ -55,25 +54,15 @@ pub(crate) fn run(args: &line::Verify, settings: &Settings) -> Result<Exit> {
         check_not_for_sidecars(args, settings)?;
         return alone(&args.inputs, args, settings, started);
     }
-    let mut survey = survey(&args.inputs)?;
-    survey.sidecars.extend(sidecar::beside_folders(&args.inputs));
+    let mut survey = sidecar::survey(&args.inputs, &args.open)?;
     survey.sidecars.sort();
-    survey.sidecars.dedup();
-    if survey.sidecars.is_empty() {
-        check_not_for_sidecars(args, settings)?;
-        return encodings(&survey, args, settings, started);
+    match args.root {
+        None => survey.sidecars = copies::without(survey.sidecars, &args.inputs, settings),
+        Some(_) if !survey.sidecars.is_empty() => of_root(&mut survey, args, settings)?,
+        Some(_) => {}
     }
-    if args.root.is_some() {
-        return of_root(&survey, args, settings, started);
-    }
-    survey.sidecars = copies::without(survey.sidecars, &args.inputs, settings);
-    match &survey.sidecars[..] {
-        // A folder holds one sidecar and no encoding.
-        [path] if survey.encodings.is_empty() && args.inputs.len() == 1 && can_open(path, args) => {
-            one_sidecar(path, args, settings)
-        }
-        _ => many::surveyed(&survey, args, settings, started),
-    }
+    let checks = Several { survey: &survey, args, settings, started };
+    checks.run()
 }
 
 /// Tells whether the files of a sidecar can be looked at: those of a sealed one need a key.
@@ -82,31 +71,29 @@ fn can_open(path: &Path, args: &line::Verify) -> bool {
 }
 
 fn one_sidecar(path: &Path, args: &line::Verify, settings: &Settings) -> Result<Exit> {
-    settings.given.check(SIDECAR)?;
+    check_options(args, settings.given, true)?;
     sidecar::verify::run(path, args, settings)
 }
 
 /// Refuses options that only sidecars have.
 fn check_not_for_sidecars(args: &line::Verify, settings: &Settings) -> Result<()> {
-    let only = settings.given.only_for(&[SHARDS, CONTAINER, PIPE, SEVERAL]);
-    only.map_err(|why| sidecar::refuse_options(&args.inputs, "verify", why))
+    check_options(args, settings.given, false)
+        .map_err(|why| sidecar::refuse_options(&args.inputs, "verify", why))
 }
 
-/// Examines the sidecars with the root that was asked for, or else the encoding with it.
-fn of_root(survey: &Survey, args: &line::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
-    check_kinds(&args.inputs, "verify", Proofs::of_verify(args, settings))?;
+/// Leaves only those sidecars that have the root that was asked for. Without any, the root is that of an encoding.
+fn of_root(survey: &mut Survey, args: &line::Verify, settings: &Settings) -> Result<()> {
+    let proofs = Proofs::of_verify(args, settings);
+    check_kinds(&args.inputs, "verify", proofs)?;
     let has_root = |path: &&PathBuf| args.root.is_some_and(|root| has_root(path, root, settings));
     let found: Vec<PathBuf> = survey.sidecars.iter().filter(has_root).cloned().collect();
     let found = copies::without(found, &args.inputs, settings);
-    match &found[..] {
-        [] => {
-            check_not_for_sidecars(args, settings)?;
-            check_belongs(survey, &args.inputs, Proofs::of_verify(args, settings))?;
-            encodings(survey, args, settings, started)
-        }
-        [path] if args.inputs.len() == 1 && can_open(path, args) => one_sidecar(path, args, settings),
-        found => many::of_root(found, args, settings, started),
+    if found.is_empty() {
+        check_not_for_sidecars(args, settings)?;
+        check_belongs(survey, &args.inputs, proofs)?;
     }
+    survey.sidecars = found;
+    Ok(())
 }
 
 /// Refuses, among several paths, those that have sidecars and hold no encoding, if no sidecar has the root that was
@@ -117,43 +104,62 @@ fn check_belongs(survey: &Survey, paths: &[PathBuf], proofs: Proofs<'_>) -> Resu
     };
     for path in paths.iter().filter(|path| paths.len() > 1 && !has_encoding(path)) {
         if let Some(sidecar) = survey.sidecars.iter().find(|sidecar| sidecar::is_of(sidecar, path)) {
-            let why = format!("its sidecar is {}, which has another root", show(sidecar));
-            return Err(misuse("verify", path, &why)
-                .help(format!("leave it out here, and then:\n  {}", proofs.command("verify", sidecar))));
+            return check(&Wrong::OtherRoot, WRONG, |name| match name {
+                "path" => show_input(path),
+                "sidecar" => show(sidecar),
+                _ => proofs.command("verify", sidecar),
+            });
         }
     }
     Ok(())
 }
 
-/// Examines encodings: a single one in full, or several with a line each. Among several paths a folder that holds
-/// nothing has a line too: it may be a disk that is not mounted.
-fn encodings(survey: &Survey, args: &line::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
-    let has_shards = survey.encodings.iter().any(|place| place.form == Form::Shards);
-    if has_shards && many::has_bare(survey, &args.inputs) {
-        return match args.root {
-            Some(_) => many::one_of_root(survey, args, settings, started),
-            None => many::surveyed(survey, args, settings, started),
-        };
-    }
-    if args.root.is_some() {
-        let home = home_of_root(survey, args, settings)?;
-        return alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started);
-    }
-    match &survey.encodings[..] {
-        // A folder that holds a container.
-        [found] if found.form == Form::Container && args.inputs.len() == 1 => {
-            alone(&found.paths, args, settings, started)
+/// The named places, with all that was found there.
+struct Several<'a> {
+    survey: &'a Survey,
+    args: &'a line::Verify,
+    settings: &'a Settings,
+    started: Instant,
+}
+
+impl Several<'_> {
+    fn found(&self) -> Found {
+        let Several { survey, args, .. } = *self;
+        let encodings = &survey.encodings;
+        let shards = encodings.iter().filter(|place| place.form == Form::Shards).count();
+        Found {
+            places: args.inputs.len(),
+            has_root: args.root.is_some(),
+            sidecars: survey.sidecars.len(),
+            is_open: survey.sidecars.first().is_some_and(|path| can_open(path, args)),
+            shards,
+            containers: encodings.len() - shards,
+            are_together: encodings.iter().all(|place| place.root.is_some()),
+            has_bare: many::has_bare(survey, &args.inputs),
         }
-        [] => alone(&args.inputs, args, settings, started),
-        [found] if found.form == Form::Shards => alone(&args.inputs, args, settings, started),
-        // Shards of several encodings lie together: often all but one encoding are strays.
-        several if several.len() > 1 && several.iter().all(|place| place.root.is_some()) => {
-            match check(&args.inputs, args, settings, started) {
+    }
+
+    fn run(&self) -> Result<Exit> {
+        let Several { survey, args, settings, started } = *self;
+        if survey.sidecars.is_empty() {
+            check_not_for_sidecars(args, settings)?;
+        }
+        match way(self.found()) {
+            Way::Sidecar => one_sidecar(&survey.sidecars[0], args, settings),
+            Way::SidecarsOfRoot => many::of_root(&survey.sidecars, args, settings, started),
+            Way::RowsOfRoot => many::one_of_root(survey, args, settings, started),
+            Way::OneOfRoot => {
+                let home = home_of_root(survey, args, settings)?;
+                alone(&home.unwrap_or_else(|| args.inputs.clone()), args, settings, started)
+            }
+            Way::Container => alone(&survey.encodings[0].paths, args, settings, started),
+            Way::Alone => alone(&args.inputs, args, settings, started),
+            Way::Together => match check_one(&args.inputs, args, settings, started) {
                 Err(unopened) if unopened.is_several => many::surveyed(survey, args, settings, started),
                 done => done.map_err(|unopened| untrue_alone(args, unopened)),
-            }
+            },
+            Way::Rows => many::surveyed(survey, args, settings, started),
         }
-        _ => many::surveyed(survey, args, settings, started),
     }
 }
 
@@ -189,7 +195,7 @@ fn home_of(place: &Place) -> Vec<PathBuf> {
 }
 
 /// Examines an encoding.
-fn check(
+fn check_one(
     paths: &[PathBuf],
     args: &line::Verify,
     settings: &Settings,
@@ -200,9 +206,9 @@ fn check(
     One { args, paths, settings, context: &context, started }.run()
 }
 
-/// Like [`check`], where only one encoding can be meant.
+/// Like [`check_one`], where only one encoding can be meant.
 fn alone(paths: &[PathBuf], args: &line::Verify, settings: &Settings, started: Instant) -> Result<Exit> {
-    check(paths, args, settings, started).map_err(|unopened| untrue_alone(args, unopened))
+    check_one(paths, args, settings, started).map_err(|unopened| untrue_alone(args, unopened))
 }
 
 /// An encoding that is examined alone.
@@ -256,13 +262,19 @@ impl One<'_> {
         });
         match (args.format, verified.is_restorable) {
             (VerifyFormat::Markdown, _) => {
-                settings.report_here(&report, &table::markdown(&[Row::new(name, &verified, exit)]))?;
+                let proved = proved_by(args.root.is_some(), archive.signed().map(SignedBy::new).as_ref());
+                let row = Row::new(name, &verified, exit).proved_by(proved);
+                settings.report_here(&report, exit, &table::markdown(&[row]))?;
             }
             (VerifyFormat::Text, None) => {
-                settings.report_here(&report, &report.describe_one(&name, settings.verbose))?
+                settings.report_here(&report, exit, &report.describe_one(&name, settings.verbose))?
             }
             (VerifyFormat::Text, Some(_)) => {
-                settings.report_here(&report, &report.describe(&verified.leftovers, settings.verbose))?;
+                settings.report_here(
+                    &report,
+                    exit,
+                    &report.describe(&verified.leftovers, settings.verbose),
+                )?;
             }
         }
         Ok(exit)

@@ -3,8 +3,8 @@
 use crate::run::target::{Target, output_name};
 use crate::say::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::say::signed::SignedBy;
-use crate::settings::{SCHEMA_VERSION, Settings};
-use fec_base::names::{counted, hex, show, show_bytes};
+use crate::settings::Settings;
+use fec_base::names::{bytes, counted, hex, show, show_bytes};
 use fec_core::block::Code;
 use fec_keys::sign::Signed;
 use fecfile::Archive;
@@ -14,8 +14,6 @@ use std::time::Instant;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    schema_version: u32,
-    command: &'static str,
     output: String,
     /// True if the output was written (with --partial perhaps with zeros for what is lost).
     written: bool,
@@ -24,7 +22,7 @@ pub(crate) struct Report {
     root: Option<String>,
     /// True if the user gave the root, or it was the only one that could be restored.
     root_was_given: bool,
-    /// Who signed the root, if that was asked for.
+    /// The signer of the root, if that was asked for.
     signed_by: Option<SignedBy>,
     recorded_name: Option<String>,
     recorded_sha256: Option<String>,
@@ -84,8 +82,6 @@ impl Report {
         let unreadable = leftovers.unreadable.iter().chain(&outcome.unreadable);
         let meta = restored.meta.as_ref();
         Report {
-            schema_version: SCHEMA_VERSION,
-            command: "decode",
             output: target.to_string(),
             written: restored.written,
             whole: restored.is_whole(),
@@ -120,6 +116,14 @@ impl Report {
         }
     }
 
+    /// Tells whether the payload came from what was not all intact.
+    pub(crate) fn was_damaged(&self) -> bool {
+        self.mended_sets > 0
+            || self.damaged_records > 0
+            || !self.rejected.is_empty()
+            || !self.unreadable.is_empty()
+    }
+
     pub(crate) fn describe(&self, restored: &Restored) -> String {
         let mut out = String::new();
         if !self.root_was_given && self.signed_by.is_none() && !self.foreign_roots.is_empty() {
@@ -152,7 +156,7 @@ impl Report {
         let what = match (part, self.opened_bytes) {
             (Some(part), None) => format!("bytes {} to {} of {all}", part.start, part.end),
             (Some(part), Some(_)) => format!("bytes {} to {}", part.start, part.end),
-            (None, opened) => counted(opened.unwrap_or(all), "byte"),
+            (None, opened) => bytes(opened.unwrap_or(all)),
         };
         out.push_str(&format!("{}: {what} restored, {:.2} s\n", output_name(&self.output), self.seconds));
     }

@@ -1,5 +1,11 @@
 //! The lines below a verdict. A report shows a few lines of each kind, and all with -v.
 
+use fec_base::names::{bytes, counted};
+use fec_base::ranges::RangeList;
+
+/// Most ranges of a file that the text lists.
+const RANGES: usize = 4;
+
 /// Lines of each kind, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
@@ -41,6 +47,27 @@ impl Details {
             if room == before {
                 return shown;
             }
+        }
+    }
+}
+
+/// The damaged ranges of a file, as text.
+pub(crate) fn ranges(damage: &RangeList, state: &str) -> String {
+    let list = damage.list();
+    if list.is_empty() || state == "missing" {
+        return String::new();
+    }
+    let first: Vec<String> =
+        list.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
+    match list.len().saturating_sub(RANGES) {
+        0 => format!(": bytes {}", first.join(", ")),
+        more => {
+            format!(
+                ": bytes {} and {}, {} in all",
+                first.join(", "),
+                counted(more, "more place"),
+                bytes(damage.bytes())
+            )
         }
     }
 }

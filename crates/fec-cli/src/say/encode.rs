@@ -1,7 +1,8 @@
 //! The final report of `encode`, as text and JSON.
 
 use crate::run::target::{Target, input_name};
-use crate::settings::{SCHEMA_VERSION, Settings};
+use crate::say::state::Margin;
+use crate::settings::Settings;
 use fec_base::names::{bytes, counted, hex, show};
 use fec_core::digest::Digest;
 use fec_keys::sign::SecretKey;
@@ -9,14 +10,13 @@ use fecfile::keep::Fate;
 use fecfile::payload::Options;
 use fecfile::report::Written;
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
 /// The outcome of `encode` for one file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    schema_version: u32,
-    command: &'static str,
     pub(crate) input: String,
     output: String,
     form: &'static str,
@@ -33,13 +33,14 @@ pub(crate) struct Report {
     shard_bytes: usize,
     sets: u64,
     groups: u32,
-    /// Longest gap, in bytes, that a container survives wherever it lies.
-    survives_gap_bytes: Option<u64>,
+    /// The shards that may be lost, and of a container the longest gap, wherever it lies.
+    margin: Margin,
     /// --keep found an intact output, and nothing was written.
     pub(crate) kept: bool,
     /// Files that --keep made anew, missing or damaged, while the rest was intact.
     pub(crate) made_anew: Vec<String>,
     /// The key that signed the root.
+    #[serde(rename = "signing_key")]
     signed_by: Option<String>,
     backend: &'static str,
     threads: usize,
@@ -60,8 +61,6 @@ impl Report {
             u64::from(last) * u64::from(geometry.shape().sets) + u64::from(geometry.group(last).shape().sets)
         });
         Report {
-            schema_version: SCHEMA_VERSION,
-            command: "encode",
             input: show(input),
             output: target.to_string(),
             form: if matches!(target, Target::Folder(_)) { "shards" } else { "container" },
@@ -76,9 +75,13 @@ impl Report {
             shard_bytes: geometry.shape().shard_len,
             sets,
             groups: geometry.groups(),
-            survives_gap_bytes: match target {
-                Target::Folder(_) => None,
-                _ => Some(fecfile::encode::survives_gap(geometry)),
+            margin: Margin {
+                shards: Some(options.code.m() as i64),
+                gap_bytes: match target {
+                    Target::Folder(_) => None,
+                    _ => Some(fecfile::encode::survives_gap(geometry)),
+                },
+                ..Margin::default()
             },
             kept: *fate == Fate::Kept,
             made_anew: match fate {
@@ -118,9 +121,12 @@ impl Report {
             _ if self.output == "-" => "a container on standard output".to_owned(),
             _ => format!("the container {}", self.output),
         };
-        let stands = match (self.m, self.survives_gap_bytes) {
+        let stands = match (self.m, self.margin.gap_bytes) {
             (0, _) => "nothing may be lost".to_owned(),
             (m, None) => format!("any {m} of the {} shards may be lost", self.k + m),
+            (m, Some(0)) => {
+                format!("mends no gap, only the loss of any {m} of {} shards of each set", self.k + m)
+            }
             (m, Some(gap)) => format!(
                 "mends a gap of up to {}, or the loss of any {m} of {} shards of each set",
                 bytes(gap),
@@ -135,14 +141,28 @@ impl Report {
             false => "",
         };
         format!(
-            "{empty}{}: {}{} -> {what} ({})\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; keep the root:",
+            "{empty}{}: {}{} -> {}{}: {what}\n{stands}\n{fate}{signed}{:.2} s, {} kernel, {}; {}",
             input_name(&self.input),
-            counted(self.payload_bytes, "byte"),
+            bytes(self.payload_bytes),
             self.sealed.map_or_else(String::new, |cipher| format!(", sealed by {cipher}")),
-            counted(self.output_bytes, "byte"),
+            bytes(self.output_bytes),
+            factor(self.output_bytes, self.payload_bytes),
             self.seconds,
             self.backend,
-            counted(self.threads, "thread")
+            counted(self.threads, "thread"),
+            match self.output == "-" || std::io::stdout().is_terminal() {
+                true => "keep the root:",
+                false => "keep the root (on standard output):",
+            }
         )
+    }
+}
+
+/// How many times as large an output is as its payload, after a comma: `, 3.0 x`.
+pub(crate) fn factor(output: u64, payload: u64) -> String {
+    match output as f64 / payload as f64 {
+        _ if payload == 0 => String::new(),
+        few if few < 2.0 => format!(", {few:.2} x"),
+        many => format!(", {many:.1} x"),
     }
 }

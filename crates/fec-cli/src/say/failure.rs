@@ -35,6 +35,11 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+/// The exit code of several things: the gravest. Wrong use of a path hides no damage of another.
+pub(crate) fn gravest(exits: impl Iterator<Item = Exit>) -> Exit {
+    exits.max_by_key(|exit| (*exit != Exit::Done, *exit != Exit::Usage, *exit)).unwrap_or(Exit::Done)
+}
+
 impl Exit {
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -214,6 +219,7 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         }
         SidecarError::Older => "fec repair without --root mends it",
         SidecarError::Displaced => "mend the sidecar first: fec repair",
+        SidecarError::ReadOnly => "run it as its owner, or as root",
         SidecarError::Busy => "try again when it has ended",
         cause => return update_help(cause).or_else(|| begun_help(cause)),
     })
@@ -227,7 +233,7 @@ fn update_help(cause: &SidecarError) -> Option<&'static str> {
              fec protect --update -f PATH\nto go on without, and undo it:\n  fec repair --revert SIDECAR"
         }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
-        SidecarError::ManyGone { .. } => {
+        SidecarError::ManyGone { .. } | SidecarError::FolderGone { .. } => {
             "is the disk mounted, and are these the folders that it was made for?\n\
              fec repair brings back what it can; if they were deleted on purpose, go on with -f"
         }
@@ -235,7 +241,13 @@ fn update_help(cause: &SidecarError) -> Option<&'static str> {
             "fec repair --revert brings back what it was;\nif it should be empty, go on with -f"
         }
         SidecarError::RottenOrNew { .. } => {
-            "put it back where it was and run fec repair;\nif it really is another file, go on with -f"
+            "look at it: if it is damaged, put the whole one in its place, which fec repair restores (with -o FOLDER, if \
+             something else has its old name; where it is now, if its whole folder was renamed);\nif it really is another file, \
+             go on with -f"
+        }
+        SidecarError::RottenOrEdited(_) => {
+            "look at them: what is damaged is made what it was by fec repair --revert --undo FILE SIDECAR;\nif they are edits, go \
+             on with -f"
         }
         SidecarError::NoFiles => "is the disk mounted? to give up what it protects, remove the sidecar first",
         _ => return None,
@@ -325,6 +337,9 @@ fn help_of_kind(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsFolder if error.action == Action::Write => {
             "choose another name with -o; -o - is standard output"
+        }
+        ErrorKind::IsFolder if error.action == Action::Repair => {
+            "it has taken the place of what was there: move it away, and run it again; with --partial it stays"
         }
         ErrorKind::NotAllowed(_) if error.action == Action::Repair => {
             "nothing was changed: run it as a user who may, the owner or root; with a sidecar --partial mends the others"

@@ -1,19 +1,18 @@
 //! The final report of `encode --stream`, as text and JSON.
 
-use crate::line::Encode;
 use crate::run::target::{input_name, output_name};
-use crate::settings::{SCHEMA_VERSION, Settings};
-use fec_base::names::{counted, show};
+use crate::settings::Settings;
+use fec_base::names::{bytes, counted, show};
+use fec_core::window::Ratio;
 use fec_keys::cipher::Cipher;
 use fec_live::send::Sent;
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
 /// The outcome of `encode --stream`.
 #[derive(Debug, Serialize)]
 pub(crate) struct SentReport {
-    schema_version: u32,
-    command: &'static str,
     form: &'static str,
     input: String,
     output: String,
@@ -46,18 +45,16 @@ pub(crate) struct SentReport {
 
 impl SentReport {
     pub(crate) fn new(
-        args: &Encode,
+        (input, rate): (&Path, Ratio),
         output: String,
         sent: &Sent,
         settings: &Settings,
         time: Duration,
     ) -> SentReport {
-        let (parameters, rate) = (&sent.parameters, args.live.rate);
+        let parameters = &sent.parameters;
         SentReport {
-            schema_version: SCHEMA_VERSION,
-            command: "encode",
             form: "stream",
-            input: show(args.input()),
+            input: show(input),
             output,
             stream_id: format!("{:016x}", parameters.stream_id),
             profile: parameters.profile.name(),
@@ -87,12 +84,12 @@ impl SentReport {
     pub(crate) fn describe(&self) -> String {
         let output = output_name(&self.output);
         let mut out = format!(
-            "{}: {} bytes in {} packets, and {} repair packets -> {output} ({} bytes)\n",
+            "{}: {} in {} packets, and {} repair packets -> {output} ({})\n",
             input_name(&self.input),
-            self.payload_bytes,
+            bytes(self.payload_bytes),
             self.source_packets,
             self.repair_packets,
-            self.sent_bytes
+            bytes(self.sent_bytes)
         );
         out.push_str(&format!(
             "stream {}: {}, {} repair packets for source packets over a window of {}{}; {:.2} s, {} kernel\n",

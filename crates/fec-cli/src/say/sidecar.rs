@@ -1,47 +1,53 @@
 //! Reports about protected files and their sidecar.
 
-use crate::say::advice::Advice;
-use crate::say::details::Details;
+use crate::say::advice::{Advice, describe_renamed, give_up};
+use crate::say::details::{Details, ranges};
 use crate::say::failure::NOT_ALLOWED;
+use crate::say::not_protected::NotProtected;
+use crate::say::protected::Protected;
 use crate::say::signed::SignedBy;
-use crate::settings::SCHEMA_VERSION;
-use fec_base::names::{counted, hex, show, show_bytes};
-use fec_base::ranges::RangeList;
+use crate::say::spare::spare;
+use crate::say::state::Margin;
+use fec_base::names::{bytes, hex, show, show_bytes};
 use fec_keys::sign::Signed;
-use fec_sidecar::Sidecar;
-use fec_sidecar::examine::{EntryReport, Examined, Scope, State};
+use fec_sidecar::examine::{EntryReport, Examined, Scope, Selection, State};
 use fec_sidecar::scrub::Scrubbed;
+use fec_sidecar::{Proof, Sidecar};
 use serde::Serialize;
 use std::time::Instant;
-
-/// Most ranges of a file that the text lists.
-const RANGES: usize = 4;
 
 /// The final report of `verify` for a sidecar, as text and JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    schema_version: u32,
-    command: &'static str,
     form: &'static str,
-    /// The part that was examined: `all`, `quick`, `sidecar` or `part`.
+    /// The part that was examined: `all`, `quick`, `sidecar`, `part`, or `selected` for paths that were named.
     scope: &'static str,
     sidecar: String,
     pub(crate) root: String,
-    /// Who signed the root, if that was asked for.
-    signed_by: Option<SignedBy>,
+    /// The signer of the root, if that was asked for.
+    pub(crate) signed_by: Option<SignedBy>,
     generation: u64,
     intact: bool,
     mendable: bool,
+    /// Folders that have other names now than the sidecar says, in pairs of the old and the new name.
+    renamed: Vec<(String, String)>,
     pub(crate) entries: u64,
+    #[serde(skip)]
+    protected: Protected,
+    /// True if a root or a signature was asked for.
+    #[serde(skip)]
+    is_proved: bool,
     files: Vec<Entry>,
+    /// Entries that --ignore has left out of `files`. They are not intact, and do not count in `intact`.
+    left_out: u64,
+    /// Files with their bytes and another time, or other traces of a writer.
+    touched: u64,
     /// Entries in `files` that count as edited but may be rotten: nothing proves which.
     unproved: u64,
     #[serde(skip)]
     advice: Advice,
-    /// Files in the protected folders that are not protected.
-    unprotected: u64,
-    #[serde(skip)]
-    unprotected_first: String,
+    #[serde(flatten)]
+    not_protected: NotProtected,
     /// The number of recovery shards.
     recovery: u64,
     recovery_damaged: u64,
@@ -49,8 +55,12 @@ pub(crate) struct Report {
     recovery_displaced: u64,
     sidecar_damage: Vec<String>,
     worst_set: WorstSet,
-    /// Bytes of files that cannot be mended.
+    /// The piece that could be lost, and mended.
+    margin: Margin,
+    /// Bytes of damaged and missing files that cannot be mended.
     lost_bytes: u64,
+    /// True if edited files could be made what they were, too.
+    revertible: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     scrub: Option<Scrub>,
     seconds: f64,
@@ -68,6 +78,8 @@ struct Scrub {
     oldest_seconds: Option<u64>,
     /// Files that were damaged at their last check, before this run.
     damaged_before: u64,
+    /// Those of them that could not be mended.
+    lost_before: u64,
     sidecar_was_damaged: bool,
 }
 
@@ -79,6 +91,7 @@ impl Scrub {
             due_files: scrubbed.due_files,
             oldest_seconds: scrubbed.oldest.map(|oldest| oldest.as_secs()),
             damaged_before: scrubbed.damaged_before,
+            lost_before: scrubbed.lost_before,
             sidecar_was_damaged: scrubbed.sidecar_was_damaged,
         }
     }
@@ -89,8 +102,6 @@ impl Scrub {
 struct WorstSet {
     used: u64,
     of: u64,
-    /// Further bytes that could be lost in one piece.
-    one_piece_bytes: u64,
 }
 
 /// An entry that is not intact.
@@ -124,30 +135,48 @@ impl Entry {
 pub(crate) fn word(state: State) -> &'static str {
     match state {
         State::Intact => "intact",
+        State::Mode => "mode",
         State::Rotten => "rotten",
+        State::Changed => "changed",
         State::Edited => "edited",
         State::Shifted => "shifted",
         State::Moved => "moved",
+        State::MovedDamaged => "moved and damaged",
         State::Missing => "missing",
         State::Unreadable => "unreadable",
+        State::Changing => "changing",
     }
 }
+
+/// The states of entries that are not intact, the worst first.
+const STATES: [State; 10] = [
+    State::Rotten,
+    State::Unreadable,
+    State::MovedDamaged,
+    State::Missing,
+    State::Changed,
+    State::Changing,
+    State::Edited,
+    State::Shifted,
+    State::Moved,
+    State::Mode,
+];
 
 impl Report {
     pub(crate) fn new(
         (sidecar, signed, advice): (&Sidecar, Option<&Signed>, Advice),
         examined: &Examined,
-        scope: Scope,
+        (scope, selection): (Scope, Option<&Selection>),
         scrubbed: Option<&Scrubbed>,
         started: Instant,
     ) -> Report {
+        let protected = Protected::of(sidecar, selection);
         let container = examined.container_damaged;
         let container = container.then(|| "the container that it is sealed in is damaged".to_owned());
         Report {
-            schema_version: SCHEMA_VERSION,
-            command: "verify",
             form: "sidecar",
             scope: match scope {
+                _ if selection.is_some() => "selected",
                 Scope::All => "all",
                 Scope::Quick => "quick",
                 Scope::Sidecar => "sidecar",
@@ -159,22 +188,24 @@ impl Report {
             generation: sidecar.generation(),
             intact: examined.is_intact(),
             mendable: examined.is_mendable(),
-            entries: sidecar.catalog().entries.len() as u64,
+            renamed: advice.renamed.clone(),
+            entries: protected.entries(),
+            protected,
+            is_proved: sidecar.proof() != Proof::Nothing,
+            left_out: examined.left_out,
+            touched: examined.touched,
             files: examined.entries.iter().map(|report| Entry::new(sidecar, report)).collect(),
             unproved: examined.unproved,
             advice,
-            unprotected: examined.unprotected.count,
-            unprotected_first: examined.unprotected.first.as_deref().map(show_bytes).unwrap_or_default(),
+            not_protected: NotProtected::new(sidecar, examined),
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
             recovery_displaced: examined.recovery_displaced,
             sidecar_damage: examined.sidecar_damage.iter().cloned().chain(container).collect(),
-            worst_set: WorstSet {
-                used: examined.margin.used,
-                of: examined.margin.of,
-                one_piece_bytes: examined.margin.one_piece,
-            },
-            lost_bytes: examined.margin.lost_bytes,
+            worst_set: WorstSet { used: examined.margin.used, of: examined.margin.of },
+            margin: Margin::of_spare(&examined.margin.spare),
+            lost_bytes: examined.margin.damaged_bytes,
+            revertible: examined.is_revertible(),
             scrub: scrubbed.map(Scrub::new),
             seconds: started.elapsed().as_secs_f64(),
         }
@@ -184,18 +215,17 @@ impl Report {
     pub(crate) fn describe(&self, examined: &Examined, is_all: bool) -> String {
         let mut out = String::new();
         out.push_str(&self.counts(examined));
-        if self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries {
-            out.push_str("nothing is there: if the files were moved, name their folder with --base\n");
-        } else if examined.count(State::Missing) * 10 > self.entries {
+        if self.scope == "selected" {
+            // Few were named.
+        } else if self.is_nothing_there(examined) {
+            out.push_str(
+                "nothing is there: is the disk mounted? if the files were moved or copied, name the folder that they are in \
+                 with --base\n",
+            );
+        } else if examined.count(State::Missing) * 2 >= self.entries {
             out.push_str("many files are missing: is the disk mounted?\n");
         }
-        if self.unprotected > 0 {
-            let (count, first) = (count(self.unprotected, "entry", "entries"), &self.unprotected_first);
-            let update = &self.advice.update;
-            out.push_str(&format!(
-                "not protected, because new or left out: {count}, such as {first}; to add what is new:\n  {update}\n"
-            ));
-        }
+        out.push_str(&self.not_protected.describe(&self.advice.update, is_all));
         if let Some(scrub) = &self.scrub {
             out.push_str(&scrub.describe());
         }
@@ -215,8 +245,12 @@ impl Report {
         self.describe_what_to_do(examined, &mut out);
         out.push_str(&format!("root {}\n", self.root));
         self.signed_by.iter().for_each(|signed_by| out.push_str(&signed_by.describe()));
-        out.push_str(&self.details(examined).describe(is_all));
+        out.push_str(&self.list(examined, is_all));
         out
+    }
+
+    fn is_nothing_there(&self, examined: &Examined) -> bool {
+        self.files.len() as u64 == self.entries && examined.count(State::Missing) == self.entries
     }
 
     /// The verdict in a line.
@@ -234,7 +268,11 @@ impl Report {
         let before =
             self.scrub.as_ref().is_some_and(|scrub| scrub.damaged_before > 0 || scrub.sidecar_was_damaged);
         parts.extend(before.then(|| "damaged at the last check".to_owned()));
-        parts.extend((!self.mendable).then(|| "not all of it can be mended".to_owned()));
+        let renamed = self.advice.renamed.iter().map(|(from, to)| format!("{from} is {to} now"));
+        parts.extend(renamed);
+        let was_lost = self.scrub.as_ref().is_some_and(|scrub| scrub.lost_before > 0);
+        parts.extend((!self.mendable || was_lost).then(|| "not all of it can be mended".to_owned()));
+        parts.extend(self.not_protected.verdict());
         if parts.is_empty() {
             parts.push("the sidecar is intact; the files were not looked at".to_owned());
         }
@@ -243,26 +281,22 @@ impl Report {
 
     /// How many entries are intact, and how many are in each other state.
     fn counts(&self, examined: &Examined) -> String {
-        let all = count(self.entries, "entry", "entries");
+        let all = &self.protected;
+        let unsaid = match self.left_out {
+            0 => "all there, with their sizes and times".to_owned(),
+            left_out => format!("{left_out} left unsaid"),
+        };
         match self.files.len() {
             0 if self.scope == "sidecar" => String::new(),
-            0 if self.scope == "quick" => {
-                format!("{all}: all there, with their sizes and times; their contents were not read\n")
+            0 if self.scope == "quick" => format!("{all}: {unsaid}; their contents were not read\n"),
+            0 if self.scope == "part" => format!("{all}: {unsaid}; what was read is intact\n"),
+            0 if self.scope == "selected" && self.left_out == 0 => {
+                format!("{all}: all intact; nothing else was looked at\n")
             }
-            0 if self.scope == "part" => {
-                format!("{all}: all there, with their sizes and times; what was read is intact\n")
-            }
+            0 if self.left_out > 0 => format!("{all}: {unsaid}; the others are intact\n"),
             0 => format!("{all}: all intact\n"),
             _ => {
-                let states = [
-                    State::Rotten,
-                    State::Edited,
-                    State::Shifted,
-                    State::Moved,
-                    State::Missing,
-                    State::Unreadable,
-                ];
-                let counts = states.map(|state| (examined.count(state), word(state)));
+                let counts = STATES.map(|state| (examined.count(state), word(state)));
                 let counts: Vec<String> = counts
                     .iter()
                     .filter(|(count, _)| *count > 0)
@@ -273,61 +307,164 @@ impl Report {
         }
     }
 
-    fn details(&self, examined: &Examined) -> Details {
-        let mut details = Details::default();
-        details.add(self.files.iter().zip(&examined.entries).map(|(entry, report)| {
-            let place = match (&entry.cause, &entry.moved_to) {
-                (Some(cause), _) => format!(": {cause}"),
-                (None, Some(to)) => format!(": it is {to}"),
-                (None, None) => ranges(&report.damage, entry.state),
+    /// The entries that are not intact, the worst first, and what is wrong with the sidecar: ten of each, or all.
+    fn list(&self, examined: &Examined, is_all: bool) -> String {
+        let line = |(entry, report): (&Entry, &EntryReport)| {
+            let place = match (&entry.cause, &entry.moved_to, report.state) {
+                (Some(cause), ..) => format!(": {cause}"),
+                (None, Some(to), State::MovedDamaged) => {
+                    format!(": it is now {to}{}", ranges(&report.damage, entry.state).replacen(':', ",", 1))
+                }
+                (None, Some(to), _) => format!(": it is {to}"),
+                (None, None, State::Changed) => {
+                    format!(
+                        "{}; somebody wrote to it, and kept its time",
+                        ranges(&report.damage, entry.state)
+                    )
+                }
+                (None, None, State::Mode) => ": its owner's right to execute it is another".to_owned(),
+                (None, None, _) if report.may_be_damage => {
+                    format!("{}; it may be damage", ranges(&report.damage, entry.state))
+                }
+                (None, None, _) => ranges(&report.damage, entry.state),
             };
             format!("{:10} {}{place}", entry.state, entry.path)
-        }));
+        };
+        let mut out = String::new();
+        for state in STATES {
+            let mut details = Details::default();
+            let of_state =
+                self.files.iter().zip(&examined.entries).filter(|(_, report)| report.state == state);
+            details.add(
+                of_state.filter(|_| state != State::Mode || !self.keeps_no_permissions(examined)).map(line),
+            );
+            out.push_str(&details.describe(is_all));
+        }
+        let mut details = Details::default();
         details.add(self.sidecar_damage.iter().map(|damage| format!("the sidecar: {damage}")));
-        details
+        out + &details.describe(is_all)
+    }
+
+    /// Tells whether all files differ in the right to execute them: then their file system keeps no permissions.
+    fn keeps_no_permissions(&self, examined: &Examined) -> bool {
+        examined.count(State::Mode) == self.protected.files
     }
 
     fn describe_what_to_do(&self, examined: &Examined, out: &mut String) {
-        let by_users = [State::Edited, State::Shifted, State::Moved].map(|state| examined.count(state));
-        let by_users: u64 = by_users.iter().sum();
-        let Advice { named: sidecar, update } = &self.advice;
+        let sidecar = &self.advice.named;
         let denied = examined.denied().count();
         if denied > 0 {
             let entries = count(denied as u64, "entry", "entries");
             out.push_str(&format!("permission denied for {entries}; to look at all, {NOT_ALLOWED}\n"));
         }
-        if !self.mendable {
-            out.push_str(&format!(
-                "{} bytes of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
-                self.lost_bytes
-            ));
+        out.push_str(&describe_renamed(&self.advice.renamed, &self.advice.update));
+        if !self.mendable && self.is_nothing_there(examined) {
             return;
         }
-        let is_damaged =
-            examined.entries.len() as u64 > by_users + denied as u64 || !examined.sidecar_is_intact();
+        if !self.mendable {
+            out.push_str(&format!(
+                "{} of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
+                bytes(self.lost_bytes)
+            ));
+            out.push_str(&give_up(examined, &self.advice.update));
+            return;
+        }
+        let damaged =
+            examined.entries.iter().filter(|report| report.state.is_damage() && !report.is_denied());
+        let is_damaged = damaged.count() > 0 || !examined.sidecar_is_intact();
         if is_damaged {
             out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
+            out.push_str(&give_up(examined, &self.advice.update));
         }
         out.push_str(&unproved(self.unproved));
-        if by_users > 0 {
-            // An update of what is missing gives up its protection.
-            let when = if is_damaged { "when the rest is mended, " } else { "" };
+        self.describe_edits(examined, is_damaged, out);
+        self.describe_traces(examined, out);
+        let is_read = self.scope == "all" || self.scope == "sidecar";
+        if is_read && self.revertible {
+            out.push_str(&format!("it can mend {}\n", spare(&examined.margin.spare, is_damaged)));
+        }
+    }
+
+    /// Advice about entries that somebody changed, or seems to have changed.
+    fn describe_edits(&self, examined: &Examined, is_damaged: bool, out: &mut String) {
+        let update = &self.advice.update;
+        let changing = examined.count(State::Changing);
+        if changing > 0 {
+            let files = count(changing, "file was", "files were");
+            out.push_str(&format!("{files} written to while it was looked at: look again later\n"));
+        }
+        let slight = examined.entries.iter().filter(|report| report.may_be_damage).count() as u64;
+        if slight > 0 {
+            let files = count(slight, "edited file has its", "edited files have their");
+            out.push_str(&format!("{files} size and may be damaged\n"));
+        }
+        // An update of what is missing gives up its protection.
+        let when = if is_damaged { "when the rest is mended, " } else { "" };
+        let changed = examined.count(State::Changed);
+        if changed > 0 {
+            let files = count(
+                changed,
+                "file was written to and has its old time",
+                "files were written to and have their old times",
+            );
+            out.push_str(&format!("{files}: damage, or an edit that hides\n"));
+        }
+        let is_doubtful = |report: &EntryReport| report.state == State::Changed || report.is_unclear;
+        if examined.entries.iter().any(is_doubtful) {
+            out.push_str(&format!("look at it; {}", self.revert()));
+            // An update takes on trust only what -f says. Under a root it takes no old time with other bytes, and
+            // beside damage -f would give up what is missing.
+            let (how, force) = match (examined.is_copy(), is_damaged || self.is_proved) {
+                (true, _) => ("protect", " -f"),
+                (false, true) => ("give it another time with touch, and then protect", ""),
+                (false, false) => ("protect", " -f"),
+            };
+            out.push_str(&format!("if it is as it should be, {when}{how} it so:\n  {update}{force}\n"));
+            return;
+        }
+        let states = [State::Edited, State::Shifted, State::Moved];
+        if states.into_iter().all(|state| examined.count(state) == 0) {
+            return;
+        }
+        out.push_str(&format!(
+            "what was edited or moved stays so; {when}to protect it as it is now:\n  {update}\n"
+        ));
+        out.push_str(&self.revert());
+    }
+
+    /// Advice on how to undo edits, if that can be done.
+    fn revert(&self) -> String {
+        match self.revertible {
+            true => format!(
+                "to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {}\n",
+                self.advice.named
+            ),
+            false => "more was edited than could be made what it was\n".to_owned(),
+        }
+    }
+
+    /// The traces in files with all their bytes that an update should record.
+    fn describe_traces(&self, examined: &Examined, out: &mut String) {
+        if self.keeps_no_permissions(examined) && self.protected.files > 0 {
+            out.push_str(
+                "this file system keeps no permissions: every file differs in the right to execute it\n",
+            );
+        }
+        // An update is advised already where something else differs.
+        if self.scope == "all" && self.touched > 0 && self.files.is_empty() && self.left_out == 0 {
+            let files =
+                count(self.touched, "file has another time or inode", "files have other times or inodes");
             out.push_str(&format!(
-                "what was edited or moved stays so; {when}to protect it as it is now:\n  {update}\n\
-                 to make it what it was, and keep what that writes over:\n  fec repair --revert --undo FILE {sidecar}\n"
+                "{files} and the same bytes; to record that, so that damage can be told from edits:\n  {}\n",
+                self.advice.update
             ));
         }
-        let WorstSet { used, of, one_piece_bytes } = self.worst_set;
-        out.push_str(&format!(
-            "about {one_piece_bytes} more bytes in a row could be lost and mended ({used} of {of} recovery blocks are needed \
-             already where most is lost)\n"
-        ));
     }
 }
 
 impl Scrub {
     fn describe(&self) -> String {
-        let mut out = format!("checked {} bytes of the files and the sidecar", self.looked_at_bytes);
+        let mut out = format!("checked {} of the files and the sidecar", bytes(self.looked_at_bytes));
         if self.looked_at_files > 0 {
             out.push_str(&format!(", all of {}", count(self.looked_at_files, "file", "files")));
         }
@@ -346,7 +483,11 @@ impl Scrub {
         }
         if self.damaged_before > 0 {
             let files = count(self.damaged_before, "file was", "files were");
-            out.push_str(&format!("{files} damaged at the last check, and not checked now\n"));
+            let lost = match self.lost_before {
+                0 => String::new(),
+                lost => format!("; {lost} of them could not be mended"),
+            };
+            out.push_str(&format!("{files} damaged at the last check, and not checked now{lost}\n"));
         }
         if self.sidecar_was_damaged {
             out.push_str("the sidecar was damaged at the last check, and not checked now\n");
@@ -370,25 +511,4 @@ pub(crate) fn unproved(count_of: u64) -> String {
 /// A number with its noun.
 pub(crate) fn count(count: u64, one: &str, several: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
-}
-
-/// The damaged ranges of a file, as text.
-fn ranges(damage: &RangeList, state: &str) -> String {
-    let list = damage.list();
-    if list.is_empty() || state == "missing" {
-        return String::new();
-    }
-    let first: Vec<String> =
-        list.iter().take(RANGES).map(|range| format!("{}..{}", range.start, range.end)).collect();
-    match list.len().saturating_sub(RANGES) {
-        0 => format!(": bytes {}", first.join(", ")),
-        more => {
-            format!(
-                ": bytes {} and {}, {} in all",
-                first.join(", "),
-                counted(more, "more place"),
-                counted(damage.bytes(), "byte")
-            )
-        }
-    }
 }

@@ -11,6 +11,11 @@ pub(crate) struct SignedBy {
     trusted_comment: String,
 }
 
+/// The proof of a root, in a word or two: the key that signed it, or the root that was asked for.
+pub(crate) fn proved_by(root_was_given: bool, signed: Option<&SignedBy>) -> Option<String> {
+    signed.map(|by| format!("key {}", by.key)).or_else(|| root_was_given.then(|| "root".to_owned()))
+}
+
 impl SignedBy {
     pub(crate) fn new(signed: &Signed) -> SignedBy {
         // Minisign puts tabs between words.

@@ -1,9 +1,9 @@
 //! Reports of the commands on stores, as text and JSON.
 
-use crate::line::Encode;
 use crate::run::target::{Target, input_name, output_name};
-use crate::settings::{SCHEMA_VERSION, Settings};
-use fec_base::names::{counted, hex, show};
+use crate::say::state::Margin;
+use crate::settings::Settings;
+use fec_base::names::{bytes, counted, hex, show};
 use fec_stores::places::Places;
 use fec_stores::send::{Missing, Sent};
 use fec_stores::stored::{Stored, StoredRestored};
@@ -11,6 +11,7 @@ use fec_stores::verify::StoredVerified;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Instant;
 
 /// Advice if a place denies access.
@@ -77,8 +78,6 @@ pub(crate) fn list(lines: impl ExactSizeIterator<Item = String>, out: &mut Strin
 /// The outcome of `encode --to`.
 #[derive(Debug, Serialize)]
 pub(crate) struct SendReport {
-    schema_version: u32,
-    command: &'static str,
     input: String,
     root: String,
     hash: &'static str,
@@ -97,6 +96,7 @@ pub(crate) struct SendReport {
     missing: Vec<Lacking>,
     /// The fewest shards that arrived of any segment.
     weakest: u32,
+    margin: Margin,
     threads: usize,
     seconds: f64,
 }
@@ -105,15 +105,13 @@ impl SendReport {
     pub(crate) fn new(
         sent: &Sent,
         places: &Places,
-        args: &Encode,
+        input: &Path,
         settings: &Settings,
         started: Instant,
     ) -> SendReport {
         let manifest = &sent.manifest;
         SendReport {
-            schema_version: SCHEMA_VERSION,
-            command: "encode",
-            input: show(args.input()),
+            input: show(input),
             root: hex(&sent.root),
             hash: manifest.hash.name(),
             k: manifest.code.k(),
@@ -128,6 +126,7 @@ impl SendReport {
             sent_bytes: sent.sent_bytes,
             missing: sent.missing.iter().map(|missing| Lacking::new(missing, places)).collect(),
             weakest: sent.weakest,
+            margin: Margin::of_shards(Some(i64::from(sent.weakest) - manifest.code.k() as i64)),
             threads: settings.library.threads,
             seconds: started.elapsed().as_secs_f64(),
         }
@@ -138,13 +137,13 @@ impl SendReport {
         let mut out = format!(
             "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
             input_name(&self.input),
-            counted(self.payload_bytes, "byte"),
+            bytes(self.payload_bytes),
             counted(self.segments, "segment"),
             self.k,
             self.m,
             counted(self.targets.len(), "place"),
             counted(self.sent, "object"),
-            counted(self.sent_bytes, "byte"),
+            bytes(self.sent_bytes),
         );
         if self.missing.is_empty() {
             let _ = writeln!(out, "{}", survives("this", &self.survives));
@@ -168,8 +167,6 @@ impl SendReport {
 /// The outcome of `decode --from`.
 #[derive(Debug, Serialize)]
 pub(crate) struct DecodeReport {
-    schema_version: u32,
-    command: &'static str,
     root: String,
     output: String,
     payload_bytes: u64,
@@ -195,8 +192,6 @@ impl DecodeReport {
     ) -> DecodeReport {
         let name = |place: &usize| places.get(*place).target.name();
         DecodeReport {
-            schema_version: SCHEMA_VERSION,
-            command: "decode",
             root: hex(&stored.root()),
             output: target.to_string(),
             payload_bytes: restored.payload_bytes,
@@ -214,9 +209,9 @@ impl DecodeReport {
         let output = output_name(&self.output);
         let mut out = format!(
             "{} -> {output}, proved by root {}\n{} fetched from {}, {:.2} s",
-            counted(self.payload_bytes, "byte"),
+            bytes(self.payload_bytes),
             self.root,
-            counted(self.fetched_bytes, "byte"),
+            bytes(self.fetched_bytes),
             counted(self.came_from.len(), "place"),
             self.seconds
         );
@@ -243,7 +238,7 @@ struct Segment {
     missing: Vec<u32>,
     damaged: Vec<(u32, String)>,
     /// Intact shards beyond the number needed. Negative if shards are lacking.
-    margin: i64,
+    margin: Margin,
     survives: String,
     held: BTreeMap<String, usize>,
 }
@@ -251,8 +246,6 @@ struct Segment {
 /// The result of `verify --from`.
 #[derive(Debug, Serialize)]
 pub(crate) struct VerifyReport {
-    schema_version: u32,
-    command: &'static str,
     root: String,
     payload_bytes: u64,
     k: usize,
@@ -261,7 +254,7 @@ pub(crate) struct VerifyReport {
     deep: bool,
     /// True if every segment has enough intact shards.
     enough: bool,
-    margin: i64,
+    margin: Margin,
     manifests: Vec<String>,
     segments: Vec<Segment>,
     trouble: Vec<String>,
@@ -286,15 +279,13 @@ impl VerifyReport {
         let manifest = stored.manifest();
         let segments = manifest.segments.iter().zip(&verified.segments).enumerate();
         VerifyReport {
-            schema_version: SCHEMA_VERSION,
-            command: "verify",
             root: hex(&stored.root()),
             payload_bytes: manifest.payload_len(),
             k: manifest.code.k(),
             m: manifest.code.m(),
             deep: verified.deep,
             enough: verified.margin() >= 0,
-            margin: verified.margin(),
+            margin: Margin::of_shards(Some(verified.margin())),
             manifests: verified.manifests.iter().map(|place| name(*place)).collect(),
             segments: segments
                 .map(|(nth, (encoding, state))| Segment {
@@ -303,7 +294,7 @@ impl VerifyReport {
                     intact: state.intact.len(),
                     missing: state.missing.clone(),
                     damaged: state.damaged.iter().map(|(shard, place)| (*shard, name(*place))).collect(),
-                    margin: state.margin,
+                    margin: Margin::of_shards(Some(state.margin)),
                     survives: state.survival.to_string(),
                     held: state.held.clone(),
                 })
@@ -320,8 +311,8 @@ impl VerifyReport {
     pub(crate) fn describe(&self) -> String {
         let n = self.k + self.m;
         let mut out = format!(
-            "{} bytes in {} segment{} of {} + {} shards\n",
-            self.payload_bytes,
+            "{} in {} segment{} of {} + {} shards\n",
+            bytes(self.payload_bytes),
             self.segments.len(),
             if self.segments.len() == 1 { "" } else { "s" },
             self.k,
@@ -335,7 +326,7 @@ impl VerifyReport {
             } else {
                 format!(", {} damaged", counted(damaged.len(), "object"))
             };
-            let lost = match *margin {
+            let lost = match margin.shards.unwrap_or_default() {
                 0.. => "",
                 _ => ": it cannot be restored from here",
             };
@@ -343,11 +334,11 @@ impl VerifyReport {
         });
         let lines: Vec<String> = lines.collect();
         list(lines.into_iter(), &mut out);
-        if let Some(weakest) = self.segments.iter().min_by_key(|segment| segment.margin) {
+        if let Some(weakest) = self.segments.iter().min_by_key(|segment| segment.margin.shards) {
             for (domain, held) in &weakest.held {
                 let _ = writeln!(out, "  {domain}: {held} shards");
             }
-            match weakest.margin {
+            match weakest.margin.shards.unwrap_or_default() {
                 0.. => {
                     let _ =
                         writeln!(out, "it can be restored, and survives the loss of {}", weakest.survives);
@@ -372,7 +363,7 @@ impl VerifyReport {
             out.push_str(if self.is_denied { DENIED } else { "" });
         }
         let how = how_looked(self.deep);
-        let _ = write!(out, "{how}; {} bytes fetched, {:.2} s", self.fetched_bytes, self.seconds);
+        let _ = write!(out, "{how}; {} fetched, {:.2} s", bytes(self.fetched_bytes), self.seconds);
         out
     }
 }

@@ -1,8 +1,7 @@
 //! The report of `repair --from`, as text and JSON.
 
 use super::stores::{DENIED, Lacking, how_looked, list};
-use crate::settings::SCHEMA_VERSION;
-use fec_base::names::{counted, hex};
+use fec_base::names::{bytes, counted, hex};
 use fec_stores::mend::{StoredRepair, StoredRepaired};
 use fec_stores::places::Places;
 use fec_stores::stored::Stored;
@@ -21,8 +20,6 @@ struct Made {
 /// The outcome of `repair --from`.
 #[derive(Debug, Serialize)]
 pub(crate) struct RepairReport {
-    schema_version: u32,
-    command: &'static str,
     root: String,
     /// True if the work was done; otherwise it was only reported.
     written: bool,
@@ -57,8 +54,6 @@ impl RepairReport {
             place: name(*place),
         };
         RepairReport {
-            schema_version: SCHEMA_VERSION,
-            command: "repair",
             root: hex(&stored.root()),
             written: !how.dry_run,
             deep: how.deep,
@@ -72,6 +67,11 @@ impl RepairReport {
             moved_bytes: repaired.moved_bytes,
             seconds: started.elapsed().as_secs_f64(),
         }
+    }
+
+    /// Tells whether anything was made anew or removed, or would be.
+    pub(crate) fn has_work(&self) -> bool {
+        !(self.made.is_empty() && self.removed.is_empty() && self.manifests.is_empty())
     }
 
     /// The reasons why something is left to do, in few lines: failed writes by place, and the rest.
@@ -133,7 +133,7 @@ impl RepairReport {
             out.push_str("nothing is missing\n");
         }
         let how = how_looked(self.deep);
-        let _ = write!(out, "{how}; {} bytes moved, {:.2} s", self.moved_bytes, self.seconds);
+        let _ = write!(out, "{how}; {} moved, {:.2} s", bytes(self.moved_bytes), self.seconds);
         out
     }
 }

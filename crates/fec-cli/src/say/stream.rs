@@ -1,8 +1,9 @@
 //! Reports on streams that are received: meanwhile as text or JSON lines, and at the end from one struct.
 
 use crate::run::target::{Target, input_name, output_name};
-use crate::settings::{SCHEMA_VERSION, Settings};
-use fec_base::names::counted;
+use crate::say::state::Margin;
+use crate::settings::Settings;
+use fec_base::names::{bytes, counted};
 use fec_live::LostPackets;
 use fec_live::Received;
 use fec_live::quality::{Advice, Quality};
@@ -160,8 +161,10 @@ pub(crate) fn over(input: &str, received: &Received) -> String {
         (false, false) => "is over without an end",
     };
     format!(
-        "{input}: stream{id} {how}: {} bytes in {} packets, {} lost; the next one is waited for",
-        received.payload_bytes, received.packets, received.lost
+        "{input}: stream{id} {how}: {} in {} packets, {} lost; the next one is waited for",
+        bytes(received.payload_bytes),
+        received.packets,
+        received.lost
     )
 }
 
@@ -196,8 +199,6 @@ struct Gap {
 /// The outcome of `decode` for a stream.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReceivedReport {
-    schema_version: u32,
-    command: &'static str,
     form: &'static str,
     input: String,
     output: String,
@@ -219,6 +220,8 @@ pub(crate) struct ReceivedReport {
     rebuilt: u64,
     /// Packets that are lost for good.
     lost: u64,
+    /// How much longer a burst could have been.
+    margin: Margin,
     #[serde(flatten)]
     link: Link,
     gaps: Vec<Gap>,
@@ -269,8 +272,6 @@ impl ReceivedReport {
     ) -> ReceivedReport {
         let (parameters, statistics) = (received.parameters.as_ref(), &received.statistics);
         ReceivedReport {
-            schema_version: SCHEMA_VERSION,
-            command: "decode",
             form: "stream",
             input: input.to_owned(),
             output: target.to_string(),
@@ -286,6 +287,7 @@ impl ReceivedReport {
             packets: received.packets,
             rebuilt: received.rebuilt,
             lost: received.lost,
+            margin: Margin { packets: Link::new(received).margin_packets, ..Margin::default() },
             link: Link::new(received),
             gaps: received.gaps.iter().map(|&LostPackets { first, count }| Gap { first, count }).collect(),
             gap_count: received.gap_count,
@@ -327,9 +329,9 @@ impl ReceivedReport {
         }
         if self.whole {
             out.push_str(&format!(
-                "{}: {} bytes in {} packets, {} of them rebuilt, {:.2} s\n",
+                "{}: {} in {} packets, {} of them rebuilt, {:.2} s\n",
                 output_name(&self.output),
-                self.payload_bytes,
+                bytes(self.payload_bytes),
                 self.packets,
                 self.rebuilt,
                 self.seconds
@@ -411,9 +413,9 @@ impl ReceivedReport {
             ));
         }
         out.push_str(&format!(
-            "{}: {} bytes in {} packets, {} of them rebuilt, {} lost, {:.2} s\n",
+            "{}: {} in {} packets, {} of them rebuilt, {} lost, {:.2} s\n",
             output_name(&self.output),
-            self.payload_bytes,
+            bytes(self.payload_bytes),
             self.packets,
             self.rebuilt,
             self.lost,

@@ -1,13 +1,13 @@
 //! A line for each of several encodings, as text, or as a Markdown table for the summary of a job.
 
 use crate::say::failure::{Exit, Failure};
+use crate::say::state::{self, Margin};
 use fec_base::names::{counted, hex};
 use fecfile::report::{ShardState, Verified};
 use serde::Serialize;
 
-/// The state of an encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+/// The state of an encoding, as its line says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Intact,
     Damaged,
@@ -23,8 +23,13 @@ pub(crate) enum State {
 pub(crate) struct Row {
     path: String,
     form: &'static str,
+    #[serde(skip)]
     pub(crate) state: State,
+    #[serde(rename = "state")]
+    found: state::State,
     root: Option<String>,
+    /// The proof that it is what was asked for: `root`, or the key that signed it.
+    proved_by: Option<String>,
     /// The findings in words, the number of entries, and how many are intact: for sidecars only.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
@@ -35,7 +40,7 @@ pub(crate) struct Row {
     intact: usize,
     damaged: usize,
     missing: usize,
-    may_still_lose: Option<u32>,
+    margin: Margin,
     /// The number of places with an intact copy of the seal, if the payload is sealed.
     seal_places: Option<u32>,
     /// The reason why the encoding could not be examined.
@@ -58,15 +63,17 @@ impl Row {
             path,
             form: verified.form.name(),
             state,
+            found: exit.into(),
             verdict: None,
             entries: None,
             root: verified.root.map(|root| hex(&root)),
+            proved_by: None,
             k: code.k(),
             m: code.m(),
             intact: count(ShardState::Intact),
             damaged: count(ShardState::Damaged),
             missing: count(ShardState::Missing),
-            may_still_lose: verified.may_still_lose(),
+            margin: Margin::of_shards(verified.may_still_lose()),
             seal_places: verified.found.seal_places,
             error: None,
             exit_code: exit.code(),
@@ -80,7 +87,9 @@ impl Row {
             path,
             form,
             state,
+            found: exit.into(),
             root: None,
+            proved_by: None,
             verdict: None,
             entries: None,
             k: 0,
@@ -88,7 +97,7 @@ impl Row {
             intact: 0,
             damaged: 0,
             missing: 0,
-            may_still_lose: None,
+            margin: Margin::default(),
             seal_places: None,
             error: None,
             exit_code: exit.code(),
@@ -117,18 +126,23 @@ impl Row {
         }
     }
 
+    /// The same row with the proof of its root.
+    pub(crate) fn proved_by(self, proved_by: Option<String>) -> Row {
+        Row { proved_by, ..self }
+    }
+
     /// The row of the container of a sealed sidecar. Its files were not looked at, and may have been asked about.
     pub(crate) fn of_sealed(self, is_all_asked: bool) -> Row {
         if is_all_asked {
             return Row { form: "sidecar", ..self };
         }
-        let (state, exit) = match self.exit {
-            Exit::Done => (State::Unopened, Exit::Mendable),
-            _ => (self.state, self.exit),
+        let (state, found, exit) = match self.exit {
+            Exit::Done => (State::Unopened, state::State::Refused, Exit::Mendable),
+            _ => (self.state, self.found, self.exit),
         };
         let what = "it is sealed, and looking at its files takes its key: -i FILE, or --passphrase";
         let verdict = Some(format!("{}; {what}", self.shards()));
-        Row { form: "sidecar", state, verdict, exit, exit_code: exit.code(), ..self }
+        Row { form: "sidecar", state, found, verdict, exit, exit_code: exit.code(), ..self }
     }
 
     pub(crate) fn failed(path: String, failure: &Failure) -> Row {
@@ -158,7 +172,7 @@ impl Row {
         if let Some(verdict) = &self.verdict {
             return format!("{}: {word}: {verdict}", self.path);
         }
-        let what = match (self.state, self.may_still_lose) {
+        let what = match (self.state, self.margin.shards) {
             (State::Intact, _) => format!("intact: {}", self.shards()),
             (State::Damaged, Some(0)) => format!("damaged: {}; no further one may be lost", self.shards()),
             (State::Damaged, Some(spare)) => {
@@ -206,7 +220,7 @@ pub(crate) fn summary(rows: &[Row]) -> String {
 
 /// The rows as a Markdown table.
 pub(crate) fn markdown(rows: &[Row]) -> String {
-    let mut out = "| encoding | state | intact | damaged | missing | may still be lost | root |\n|---|---|--:|--:|--:|--:|---|\n"
+    let mut out = "| encoding | state | intact | damaged | missing | may still be lost | proved by | root |\n|---|---|--:|--:|--:|--:|---|---|\n"
         .to_owned();
     for row in rows {
         let state = match row.state {
@@ -225,12 +239,13 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
                 row.missing.to_string(),
             ],
         };
-        let spare = row.may_still_lose.map(|spare| spare.to_string()).unwrap_or_default();
+        let spare = row.margin.shards.map(|spare| spare.to_string()).unwrap_or_default();
         let root = row.root.as_ref().map(|root| format!("`{root}`")).unwrap_or_default();
         out.push_str(&format!(
-            "| {} | {state} | {} | {spare} | {root} |\n",
+            "| {} | {state} | {} | {spare} | {} | {root} |\n",
             cell(&row.path),
-            numbers.join(" | ")
+            numbers.join(" | "),
+            row.proved_by.as_deref().unwrap_or(if row.state == State::Failed { "" } else { "nothing" })
         ));
     }
     out.push_str(&format!("\n{}\n", summary(rows)));

@@ -1,9 +1,10 @@
 //! Wrong use of the command line, reported like every other error.
 
-use crate::line::Cli;
 use crate::line::examples::SHORT;
+use crate::line::{Cli, short};
 use crate::say::failure::{Exit, Failure, say};
-use crate::settings::report_failure;
+use crate::say::habits;
+use crate::settings::{print_line, report_failure};
 use crate::system::secrets::{HIDDEN, repeatable, repeats, value_is_harmless};
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -23,18 +24,35 @@ pub(crate) fn end(error: &clap::Error) -> u8 {
         return Exit::Usage.code();
     }
     if is_help {
+        let screen = if error.kind() == ErrorKind::DisplayHelp && !is_long_help() {
+            short::help(&command())
+        } else {
+            None
+        };
+        if let Some(screen) = screen {
+            let _ = print_line(&screen);
+            return Exit::Done.code();
+        }
         // A failed write is ignored: nobody may be reading.
         let _ = error.print();
         return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
     }
-    refuse(&failure(&without_values(error)))
+    let habit = habits::meant(error, &command());
+    refuse(&habit.unwrap_or_else(|| failure(&without_values(error))))
+}
+
+/// Tells whether all of the help was asked for: by --help, or by `fec help`.
+fn is_long_help() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words.next().is_some_and(|first| first == "help" || first == "--help")
+        || words.any(|word| word == "--help")
 }
 
 /// Tells of a command line that cannot be used, before its options are known. Returns the exit code.
 pub(crate) fn refuse(failure: &Failure) -> u8 {
     say(&failure.to_string());
     if std::env::args_os().any(|argument| argument == "--json") {
-        report_failure(failure, false);
+        report_failure(failure, command().trim_start_matches("fec "), false);
     }
     failure.exit.code()
 }
@@ -103,10 +121,12 @@ fn is_option(word: &str) -> bool {
 /// The command that was meant, as far as the words tell.
 fn command() -> String {
     let fec = Cli::command();
-    let named = std::env::args_os()
-        .skip(1)
-        .find(|word| fec.get_subcommands().any(|command| word == command.get_name()));
-    named.map_or_else(|| "fec".to_owned(), |name| format!("fec {}", name.to_string_lossy()))
+    let (mut command, mut name) = (&fec, "fec".to_owned());
+    for word in std::env::args_os().skip(1) {
+        let Some(found) = word.to_str().and_then(|word| command.find_subcommand(word)) else { continue };
+        (command, name) = (found, format!("{name} {}", found.get_name()));
+    }
+    name
 }
 
 /// The parser's message as a failure, without its usage line: the command's help says more.
@@ -116,14 +136,11 @@ fn failure(said: &str) -> Failure {
     let mut help = Vec::new();
     let mut command = command();
     if message == "the following required arguments were not provided:" {
-        let missing = lines.next().unwrap_or_default().trim_matches(['<', '>', '.']);
-        // An option is named without its value.
-        let missing = match missing.split_once(' ') {
-            Some((option, _)) if option.starts_with('-') => option,
-            _ => missing,
-        };
+        let missing =
+            lines.next().unwrap_or_default().replace(['<', '>'], "").trim_end_matches('.').to_owned();
+        let how = if missing.starts_with('-') { format!("add {missing}") } else { "name it".to_owned() };
         return Failure::usage(format!("{command}: {missing} is missing"))
-            .help(format!("name it, or see {command} --help"));
+            .help(format!("{how}, or see {command} --help"));
     }
     for line in lines.filter(|line| !line.starts_with("For more information")) {
         match line.strip_prefix("Usage: ") {

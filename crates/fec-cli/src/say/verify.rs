@@ -4,8 +4,8 @@ use crate::say::details::Details;
 use crate::say::failure::NOT_ALLOWED;
 use crate::say::report::{ByteRange, Rejected, byte_ranges, rejected, strays};
 use crate::say::signed::SignedBy;
-use crate::settings::SCHEMA_VERSION;
-use fec_base::names::{counted, hex, show, show_bytes};
+use crate::say::state::Margin;
+use fec_base::names::{bytes, counted, hex, show, show_bytes};
 use fec_core::format::seal::SealedKind;
 use fec_keys::sign::KeyId;
 use fecfile::Archive;
@@ -108,8 +108,6 @@ pub(crate) struct Asked {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    schema_version: u32,
-    command: &'static str,
     form: &'static str,
     root: Option<String>,
     root_was_given: bool,
@@ -146,7 +144,7 @@ pub(crate) struct Report {
     needs_memory: Option<u64>,
     /// Shards that may still be lost anywhere: the least over all sets. A sealed payload also keeps a shard with its
     /// seal.
-    may_still_lose: Option<u32>,
+    margin: Margin,
     /// The number of places with an intact copy of the seal, if the payload is sealed. Without a copy, nobody can open
     /// it.
     seal_places: Option<u32>,
@@ -174,8 +172,6 @@ impl Report {
         let meta = verified.meta.as_ref();
         let count = |state| found.shards.iter().filter(|s| s.state == state).count();
         Report {
-            schema_version: SCHEMA_VERSION,
-            command: "verify",
             form: verified.form.name(),
             root: verified.root.map(|r| hex(&r)),
             root_was_given: asked.root_was_given,
@@ -198,7 +194,7 @@ impl Report {
             least: verified.least(),
             restorable: verified.is_restorable,
             needs_memory: Some(verified.shape.set_bytes()).filter(|need| *need > asked.most_memory),
-            may_still_lose: verified.may_still_lose(),
+            margin: Margin::of_shards(verified.may_still_lose()),
             seal_places: found.seal_places,
             deep: verified.deep.into(),
             intact: count(report::ShardState::Intact),
@@ -239,21 +235,49 @@ impl Report {
 
     fn details(&self, leftovers: &Leftovers, is_all: bool) -> Details {
         let mut details = Details::default();
+        let is_container = !self.gaps.is_empty();
+        if is_container {
+            self.describe_places(&mut details, is_all);
+        }
         let missing: Vec<u32> =
             self.shards.iter().filter(|s| s.state == State::Missing).map(|s| s.index).collect();
-        details.add(self.shards.iter().filter(|s| s.state == State::Damaged).flat_map(Shard::describe));
-        let is_missing = !missing.is_empty() && !self.files;
+        let damaged = self.shards.iter().filter(|s| s.state == State::Damaged && !is_container);
+        details.add(damaged.flat_map(Shard::describe));
+        let is_missing = !missing.is_empty() && !self.files && !is_container;
         details.add(is_missing.then(|| format!("missing: shards {}", spans(&missing, is_all))));
-        details.add(self.damage.iter().map(|line| format!("damaged: {line}")));
-        details.add(self.gaps.iter().map(|gap| {
-            format!("damaged: bytes {} to {} ({} bytes)", gap.start, gap.end - 1, gap.end - gap.start)
-        }));
+        // The places have lines of their own.
+        let damage = self.damage.iter().filter(|line| !line.ends_with(report::NO_RECORD));
+        details.add(damage.map(|line| format!("damaged: {line}")));
         let foreign = self.foreign_roots.iter().zip(&self.strays);
         details.add(foreign.map(|(root, strays)| format!("foreign: shards of root {root}{strays}")));
         details.add(self.foreign_files.iter().map(|file| format!("foreign: {file} is no shard file")));
-        details.add(leftovers.rejections());
+        details.add(leftovers.rejections_outside(|offset| self.is_in_gap(offset)));
         details.add(self.unreadable.iter().map(|line| format!("cannot be read: {line}")));
         details
+    }
+
+    /// Adds a line for each damaged place of a container, and the shards that were hit there.
+    fn describe_places(&self, details: &mut Details, is_all: bool) {
+        let hit: Vec<u32> = self
+            .shards
+            .iter()
+            .filter(|shard| shard.state != State::Intact)
+            .map(|shard| shard.index)
+            .collect();
+        let noun = if hit.len() == 1 { "shard" } else { "shards" };
+        let shards = format!("{noun} {}", spans(&hit, is_all));
+        let at_once =
+            if self.gaps.len() == 1 && !hit.is_empty() { format!(", of {shards}") } else { String::new() };
+        details.add(self.gaps.iter().map(|gap| {
+            let len = bytes(gap.end - gap.start);
+            format!("damaged: bytes {} to {} ({len}){at_once}", gap.start, gap.end - 1)
+        }));
+        let is_spread = at_once.is_empty() && !hit.is_empty();
+        details.add(is_spread.then(|| format!("damaged there: {shards}")));
+    }
+
+    fn is_in_gap(&self, offset: u64) -> bool {
+        self.gaps.iter().any(|gap| (gap.start..gap.end).contains(&offset))
     }
 
     /// The verdict in one line, if the question is not about the whole encoding.
@@ -278,7 +302,7 @@ impl Report {
         let of_seal = self.seal_places.filter(|_| self.is_seal_weakest());
         let of_seal = of_seal.map(|places| format!(": its seal is intact in {}", counted(places, "place")));
         let of_seal = of_seal.unwrap_or_default();
-        out.push_str(&match self.may_still_lose {
+        out.push_str(&match self.margin.shards {
             Some(0) => format!("the payload can be restored, and no further shard may be lost{of_seal}\n"),
             Some(spare) => {
                 let more = counted(spare, "more shard");
@@ -308,7 +332,7 @@ impl Report {
             (0, _) => "all intact".to_owned(),
             _ => format!("{} intact, {} damaged", self.intact, self.damaged),
         };
-        let stands = match self.may_still_lose {
+        let stands = match self.margin.shards {
             Some(0) => "they are just enough to restore".to_owned(),
             Some(spare) => format!("{spare} more than are needed to restore"),
             None if self.seal_places == Some(0) => "every copy of the seal is lost".to_owned(),

@@ -1,10 +1,8 @@
 //! Passphrases: from a variable of the environment, or asked for at the terminal.
 
-use crate::say::failure::{Exit, Failure, Result};
-use fec_keys::passphrases::check_new;
-use std::env::VarError;
+use crate::plan::keys::{check_passphrase, check_same, no_passphrase, passphrase_of};
+use crate::say::failure::Result;
 use std::fs::OpenOptions;
-use std::os::unix::ffi::OsStringExt;
 use zeroize::Zeroizing;
 
 /// The variable with the passphrase of sealed data, for runs that can ask nobody.
@@ -14,17 +12,13 @@ const VARIABLE: &str = "FEC_PASSPHRASE";
 /// terminal asks for it twice. `instead` names the alternative in advice.
 pub(crate) fn of_sealed(of: &str, is_new: bool, instead: &str) -> Result<Zeroizing<String>> {
     let as_utf8 = format!("both ends have to give the same characters as UTF-8; or use {instead}");
-    let check = |passphrase: &str| match check_new(passphrase) {
-        Err(e) if is_new => Err(Failure::usage(format!("read the passphrase: {e}"))),
-        _ => Ok(()),
-    };
     if let Some(passphrase) = of_variable(VARIABLE, &as_utf8)? {
-        check(&passphrase)?;
+        check_passphrase(&passphrase, is_new)?;
         return Ok(passphrase);
     }
     let help = format!("without a terminal, set {VARIABLE}, or use {instead}");
     let passphrase = asked(&format!("passphrase of {of}: "), &help)?;
-    check(&passphrase)?;
+    check_passphrase(&passphrase, is_new)?;
     if is_new {
         confirm(&passphrase)?;
     }
@@ -33,22 +27,12 @@ pub(crate) fn of_sealed(of: &str, is_new: bool, instead: &str) -> Result<Zeroizi
 
 /// Asks for a new passphrase once more.
 pub(crate) fn confirm(passphrase: &str) -> Result<()> {
-    if *asked("once more: ", "")? != *passphrase {
-        return Err(Failure::usage("read the passphrase: the two differ"));
-    }
-    Ok(())
+    check_same(passphrase, &asked("once more: ", "")?)
 }
 
 /// The passphrase in the variable, if it is set. `help` is the advice if it is not UTF-8.
 pub(crate) fn of_variable(variable: &str, help: &str) -> Result<Option<Zeroizing<String>>> {
-    match std::env::var(variable) {
-        Ok(passphrase) => Ok(Some(Zeroizing::new(passphrase))),
-        Err(VarError::NotPresent) => Ok(None),
-        Err(VarError::NotUnicode(passphrase)) => {
-            drop(Zeroizing::new(passphrase.into_vec()));
-            Err(Failure::usage(format!("read the passphrase: {variable} is not UTF-8")).help(help))
-        }
-    }
+    passphrase_of(variable, std::env::var(variable), help)
 }
 
 /// Tells whether there is a terminal to ask at.
@@ -59,7 +43,5 @@ pub(crate) fn has_terminal() -> bool {
 /// Asks at the terminal itself: standard input and output may carry the payload. `help` is the advice without a
 /// terminal.
 pub(crate) fn asked(prompt: &str, help: &str) -> Result<Zeroizing<String>> {
-    rpassword::prompt_password(prompt)
-        .map(Zeroizing::new)
-        .map_err(|e| Failure::new(Exit::Usage, format!("read the passphrase: {e}")).help(help))
+    rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|e| no_passphrase(e).help(help))
 }

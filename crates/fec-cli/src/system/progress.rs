@@ -1,11 +1,14 @@
-//! Progress: a bar on a terminal, lines of JSON if asked for, or nothing.
+//! Progress: a bar on a terminal, lines of JSON if asked for, or nothing. Notices are kept until the command ends.
 
-use fec_base::context::Meter;
+use fec_base::context::{Meter, Notice};
 use fec_base::error::Action;
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::executor::lock;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +27,31 @@ pub(crate) enum Mode {
 /// How often JSON lines are printed.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Shows progress of the library's operations.
+/// Notices of all operations of this run.
+static NOTICES: Mutex<Notices> = Mutex::new(Notices { removed: Vec::new(), open_elsewhere: BTreeSet::new() });
+
+/// Notices that are not printed yet.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    /// Removed leftovers of killed runs, and their bytes.
+    pub(crate) removed: Vec<(PathBuf, u64)>,
+    /// Inputs that were open for writing elsewhere.
+    pub(crate) open_elsewhere: BTreeSet<PathBuf>,
+}
+
+impl Notices {
+    /// The notices since the last call.
+    pub(crate) fn take() -> Notices {
+        std::mem::take(&mut *lock(&NOTICES))
+    }
+}
+
+/// Removes leftovers of killed runs beside an output that is made without an operation of the library.
+pub(crate) fn remove_stale_beside(output: &Path) {
+    remove_stale(parent(output), &Bars { mode: Mode::Never, quiet: true, scan: "scan" });
+}
+
+/// Shows progress of the library's operations, and keeps their notices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bars {
     pub(crate) mode: Mode,
@@ -37,6 +64,19 @@ impl fec_base::context::Progress for Bars {
     fn begin(&self, action: Action, total: Option<u64>) -> Box<dyn Meter + '_> {
         let action = if action == Action::Scan { self.scan } else { action.as_str() };
         Box::new(Count::new(self.mode, self.quiet, action, total))
+    }
+
+    fn note(&self, notice: Notice<'_>) {
+        /// Most inputs remembered.
+        const MOST: usize = 1000;
+        let mut noted = lock(&NOTICES);
+        match notice {
+            Notice::Removed { path, bytes } => noted.removed.push((path.to_path_buf(), bytes)),
+            Notice::OpenElsewhere { path } if noted.open_elsewhere.len() < MOST => {
+                noted.open_elsewhere.insert(path.to_path_buf());
+            }
+            _ => {}
+        }
     }
 }
 

@@ -120,7 +120,8 @@ fn end_soon(last_word: &dyn Fn()) {
 }
 
 /// Makes a panic in any thread, which is a bug, print its report, remove temporary files and exit with 101. The process
-/// does not unwind, so builds for boards leave unwinding out. Exception: guarded code unwinds silently.
+/// does not unwind, so builds for boards leave unwinding out. Exceptions: guarded code unwinds silently, and a thread
+/// that begins without memory for its signal stack, where the standard library panics, is a system error.
 pub(crate) fn on_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -129,7 +130,8 @@ pub(crate) fn on_panics() {
         }
         tell(panic);
         remove_soon();
-        signal_hook::low_level::exit(101);
+        let is_of_memory = panic.location().is_some_and(|at| at.file().ends_with("stack_overflow.rs"));
+        signal_hook::low_level::exit(if is_of_memory { Exit::Io.code().into() } else { 101 });
     }));
 }
 

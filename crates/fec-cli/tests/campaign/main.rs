@@ -232,7 +232,7 @@ fn random_damage() {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |v| v.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
     };
-    let (mutations, first) = (number("FEC_MUTATIONS", 3000), number("FEC_SEED", 0));
+    let (mutations, first) = (number("FEC_MUTATIONS", 1500), number("FEC_SEED", 0));
     let cases: Vec<Case> = SHAPES.iter().map(case).collect();
     let several = |c: &&Case| c.shards.sets > 1 && c.records.last().unwrap().group > 0;
     assert!(cases.iter().filter(several).count() >= 5, "several sets and groups");

@@ -136,7 +136,7 @@ fn one_json_object() {
     let output = arena.expect(["decode", "c.fec", "-o", "-", "--json"], 0);
     assert_eq!((output.stdout.len(), &json(&output.stderr)["written"]), (5000, &true.into()));
     let verified = json(&arena.expect(["verify", "input.shards", "--json"], 0).stdout);
-    assert_eq!((&verified["intact"], &verified["may_still_lose"]), (&5.into(), &2.into()));
+    assert_eq!((&verified["intact"], &verified["margin"]["shards"]), (&5.into(), &2.into()));
     common::flip(&arena.path("input.shards/input.001.shard"), 1000);
     let verified = arena.run(["verify", "input.shards", "--json"]);
     expect(&verified, 1);
@@ -199,11 +199,7 @@ fn standard_output_is_a_terminal() {
     let (arena, _) = with_input(5000);
     arena.expect(["encode", "input", "-o", "c.fec", "-q"], 0);
     let Ok(mut script) = std::process::Command::new("script")
-        .args([
-            "-qec",
-            &format!("{} decode c.fec -o - ; echo code $?", env!("CARGO_BIN_EXE_fec")),
-            "/dev/null",
-        ])
+        .args(["-qec", &format!("{} decode c.fec -o - ; echo code $?", common::fec_words()), "/dev/null"])
         .current_dir(&arena.work)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

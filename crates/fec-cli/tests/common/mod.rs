@@ -5,7 +5,7 @@ pub(crate) mod forge;
 
 use fec_core::random::SplitMix64;
 use rustix::process::{Pid, Signal, kill_process};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,19 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// The binary under test: the one that cargo built, or the words of FEC_UNDER_TEST, such as an emulator with a binary
-/// for another architecture.
+/// The words that start the binary under test, as a shell takes them: the one that cargo built, or FEC_UNDER_TEST, such
+/// as an emulator with a binary for another architecture. Nothing else names the binary that cargo built: while these
+/// tests run, a build with other features may replace it.
+pub(crate) fn fec_words() -> String {
+    std::env::var("FEC_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_fec").to_owned())
+}
+
+/// The binary under test.
 pub(crate) fn fec() -> Command {
     heed_signals();
-    let words = std::env::var("FEC_UNDER_TEST").unwrap_or_default();
+    let words = fec_words();
     let mut words = words.split_ascii_whitespace();
-    let mut command = Command::new(words.next().unwrap_or(env!("CARGO_BIN_EXE_fec")));
+    let mut command = Command::new(words.next().expect("FEC_UNDER_TEST has a word"));
     command.args(words);
     command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
     command
@@ -27,7 +33,20 @@ pub(crate) fn fec() -> Command {
 
 /// Runs `fec` with these arguments in `folder`.
 pub(crate) fn run<S: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Output {
-    fec().current_dir(folder).args(args).output().expect("fec starts")
+    fec().current_dir(folder).args(portable(args)).output().expect("fec starts")
+}
+
+/// The arguments of a run, so that sidecars take for rot what tests do to files: they write to a file and put its time
+/// back, which a recorded time of change would tell from rot.
+fn portable<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+    let has = |option: &[&str]| args.iter().any(|arg| option.iter().any(|option| arg == option));
+    if args.first().is_some_and(|first| first == "protect")
+        && !has(&["--update", "-u", "--portable", "--list"])
+    {
+        args.insert(1, "--portable".into());
+    }
+    args
 }
 
 /// The signals that end `fec`.
@@ -251,7 +270,7 @@ impl Arena {
             .current_dir(&self.work)
             .env("TMPDIR", &self.tmp)
             .env("XDG_STATE_HOME", self.user_state())
-            .args(args);
+            .args(portable(args));
         command
     }
 

@@ -40,7 +40,7 @@ fn sidecars_are_checked_beside_encodings() {
     let all = [&["n"][..], &["n/y.shards", "n/x.fec", "n/photos.fecp", "n/notes.fecp"]];
     for args in all {
         let told = told(&arena, args, 0);
-        assert!(told.contains("n/photos.fecp: intact: 9 entries: all intact\n"), "{told}");
+        assert!(told.contains("n/photos.fecp: intact: 8 files, 1 folder: all intact\n"), "{told}");
         assert!(told.ends_with("2 encodings and 2 sidecars: 4 intact\n"), "{told}");
     }
     let told_of_two = told(&arena, &["n/photos.fecp", "n/notes.fecp"], 0);
@@ -49,10 +49,10 @@ fn sidecars_are_checked_beside_encodings() {
     for args in all.into_iter().chain([&["n/x.fec", "n/notes.fecp"][..], &["n/notes.fecp", "n/photos.fecp"]])
     {
         let told = told(&arena, args, 1);
-        assert!(told.contains("n/notes.fecp: damaged: 9 entries: 1 missing\n"), "{told}");
+        assert!(told.contains("n/notes.fecp: damaged: 8 files, 1 folder: 1 missing\n"), "{told}");
     }
     lose_photos(&arena);
-    let lost = "n/photos.fecp: lost: 9 entries: 3 missing; not all of it can be mended";
+    let lost = "n/photos.fecp: lost: 8 files, 1 folder: 3 missing; not all of it can be mended";
     for args in all.into_iter().chain([&["n/x.fec", "n/photos.fecp"][..], &["n/notes.fecp", "n/photos.fecp"]])
     {
         assert!(told(&arena, args, 3).contains(lost), "{args:?}");
@@ -102,8 +102,8 @@ fn a_sidecar_alone_in_a_folder_is_told_as_by_itself() {
 #[test]
 fn the_sidecar_beside_a_folder_is_checked_with_it() {
     let arena = Arena::new();
-    for name in ["d/one", "d/two", "d/three"] {
-        arena.write(name, &payload(1, 40_000));
+    for (seed, name) in (1..).zip(["d/one", "d/two", "d/three"]) {
+        arena.write(name, &payload(seed, 40_000));
     }
     arena.expect(["protect", "d", "-q"], 0);
     told(&arena, &["d"], 0);
@@ -146,7 +146,7 @@ fn a_root_chooses_among_sidecars_and_encodings() {
         report["root"].as_str().unwrap().to_owned()
     };
     let (photos, shards) = (root(&["verify", "n/photos.fecp"]), root(&["verify", "n/y.shards"]));
-    assert!(told(&arena, &["n", "--root", &photos], 0).contains("9 entries: all intact"));
+    assert!(told(&arena, &["n", "--root", &photos], 0).contains("8 files, 1 folder: all intact"));
     assert!(told(&arena, &["n", "--root", &shards], 0).contains("100 of 100 shards intact"));
     lose_photos(&arena);
     told(&arena, &["n", "--root", &photos], 3);
@@ -161,25 +161,110 @@ fn a_root_chooses_among_sidecars_and_encodings() {
     assert!(told(&arena, &["--roots", "roots"], 5).contains("n/photos.fecp: failed"));
 }
 
-/// A file that has to be named alone is refused among others, because it would be ignored.
+/// Repair does as verify: a line for each, and the gravest code.
 #[test]
-fn a_file_of_another_kind_is_not_passed_over() {
+fn everything_that_is_named_is_repaired() {
     let arena = arena();
-    for (command, other, says) in
-        [("repair", "n/photos.fecp", "fec repair n/photos.fecp"), ("repair", "n/x.fec", "fec repair n/x.fec")]
-    {
-        let said = arena.refuses([command, "n/y.shards", other], 2);
-        assert!(said.lines().any(|line| line.trim() == says), "{said}");
+    let before = arena.read("n/photos/1");
+    fs::remove_file(arena.path("n/photos/1")).unwrap();
+    fs::remove_file(arena.path("n/y.shards/y.007.shard")).unwrap();
+    flip(&arena.path("n/x.fec"), 20_000);
+    let names = ["n/y.shards", "n/x.fec", "n/photos", "n/notes.fecp"];
+    let told = |args: &[&str], exit: i32| text(&arena.expect([&["repair"], args].concat(), exit).stdout);
+    for args in [&names[..], &["n"]] {
+        let dry = told(&[args, &["-n"]].concat(), 1);
+        for line in [
+            "n/x.fec: repaired: would be made anew: the container\n",
+            "n/y.shards: repaired: would be made anew: 1 of 100 shard files\n",
+            "n/photos.fecp: repaired: 1 would be mended\n",
+            "n/notes.fecp: intact: nothing to repair\n",
+        ] {
+            assert!(dry.contains(line), "{args:?}: {dry}");
+        }
     }
-    // Decode restores from any k shards: other files among them are strays.
-    for stray in ["n/photos.fecp", "n/x.fec"] {
-        arena.expect(["decode", "n/y.shards", stray, "-o", "out", "-f", "-q"], 0);
+    let output = arena.expect([&["repair", "--json"], &names[..]].concat(), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["encodings"].as_array().unwrap();
+    let states: Vec<&str> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["damaged", "damaged", "damaged", "intact"], "{report}");
+    assert!(arena.read("n/photos/1") == before);
+    arena.expect(["verify", "n"], 0);
+    // A loss hides nothing else, and is not hidden.
+    lose_photos(&arena);
+    fs::remove_file(arena.path("n/y.shards/y.007.shard")).unwrap();
+    assert!(told(&["n"], 3).contains("n/photos.fecp: failed: "));
+    assert!(arena.path("n/y.shards/y.007.shard").exists());
+    arena.refuses(["repair", "n", "-o", "out"], 2);
+    arena.refuses(["repair", "n/photos", "n/notes", "-f"], 2);
+}
+
+/// A file or folder stands for the sidecar beside it, also when it is gone.
+#[test]
+fn a_path_stands_for_its_sidecar() {
+    let arena = arena();
+    arena.write("one", &payload(4, 40_000));
+    arena.expect(["protect", "one", "-q"], 0);
+    for command in ["verify", "repair"] {
+        for (path, other) in [("one", "n/notes"), ("n/notes", "one")] {
+            arena.expect([command, path], 0);
+            arena.expect([command, path, other], 0);
+            arena.expect([command, "n/x.fec", path], 0);
+        }
     }
-    fs::copy(arena.path("n/notes.fecp"), arena.path("n/y.shards/notes.fecp")).unwrap();
-    let said = arena.refuses(["repair", "n/y.shards"], 2);
-    assert!(said.contains("fec repair n/y.shards/notes.fecp"), "{said}");
-    let root = text(&arena.run(["verify", "n/y.shards", "--json"]).stdout);
-    assert!(root.contains("notes.fecp"), "{root}");
+    let notes = arena.read("n/notes/3");
+    fs::remove_file(arena.path("n/notes/3")).unwrap();
+    flip(&arena.path("one"), 30_000);
+    let said = told(&arena, &["one", "n/notes", "n/x.fec"], 1);
+    assert!(said.ends_with("1 encoding and 2 sidecars: 1 intact, 2 damaged\n"), "{said}");
+    arena.expect(["repair", "n/notes", "-q"], 0);
+    assert!(arena.read("n/notes/3") == notes);
+    fs::remove_file(arena.path("one")).unwrap();
+    let said = told(&arena, &["one"], 3);
+    assert!(said.contains("missing"), "{said}");
+    // Decode takes no sidecar, and an encoding stands for itself.
+    arena.refuses(["decode", "one"], 4);
+    arena.expect(["protect", "n/x.fec", "-q"], 0);
+    assert!(told(&arena, &["n/x.fec"], 0).contains("100 of 100"));
+}
+
+/// Whoever can write to a folder can put a sidecar there that says what files should be.
+#[test]
+fn what_another_user_may_have_put_there_mends_nothing() {
+    let arena = arena();
+    flip(&arena.path("n/notes/1"), 2);
+    let before = arena.read("n/notes/1");
+    fs::create_dir(arena.path("away")).unwrap();
+    fs::rename(arena.path("n/notes.fecp"), arena.path("away/s")).unwrap();
+    std::os::unix::fs::symlink("../away/s", arena.path("n/notes.fecp")).unwrap();
+    for args in [&["repair", "n/notes"][..], &["repair", "n"], &["repair", "n/notes", "n/photos"]] {
+        let output = arena.run(args);
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("n/notes.fecp: it was not named, and is not your own file"), "{said}");
+        assert!(arena.read("n/notes/1") == before);
+    }
+    let said = arena.refuses(["repair", "n/notes"], 2);
+    assert!(said.contains("\n       fec repair n/notes.fecp\n"), "{said}");
+    assert!([0, 1].contains(&arena.run(["repair", "n/notes.fecp"]).status.code().unwrap()));
+    // The same beside a file, whether it is there or gone.
+    arena.write("one", &payload(4, 40_000));
+    arena.expect(["protect", "one", "-o", "away/one", "--base", ".", "-q"], 0);
+    std::os::unix::fs::symlink("away/one", arena.path("one.fecp")).unwrap();
+    for is_gone in [false, true] {
+        if is_gone {
+            fs::remove_file(arena.path("one")).unwrap();
+        }
+        let said = arena.refuses(["repair", "one"], 2);
+        assert!(said.contains("one.fecp: it was not named, and is not your own file"), "{said}");
+    }
+    // A container that was found is not made anew through a link either.
+    flip(&arena.path("n/x.fec"), 20_000);
+    fs::rename(arena.path("n/x.fec"), arena.path("away/x")).unwrap();
+    std::os::unix::fs::symlink("../away/x", arena.path("n/x.fec")).unwrap();
+    let before = arena.read("away/x");
+    let said = text(&arena.expect(["repair", "n"], 2).stdout);
+    assert!(said.contains("n/x.fec: failed: repair n/x.fec: it was not named"), "{said}");
+    assert!(arena.read("away/x") == before && arena.path("n/x.fec").is_symlink());
 }
 
 /// An unreadable sidecar counts as not examined.
@@ -193,18 +278,19 @@ fn what_cannot_be_opened_is_told() {
     assert!(text(&output.stdout).contains("n/photos.fecp: failed: "), "{output:?}");
 }
 
-/// Wrong use is 2 where it is certain. A file that holds nothing may be all that damage has left: 3.
+/// Wrong use is 2. A file with our name, or an empty one, may be all that damage has left: 3.
 #[test]
 fn wrong_use_is_told_from_loss() {
     let arena = arena();
     arena.write("README.md", b"# A text\n\nof no encoding\n");
     arena.write("Makefile", "all:\n\techo größe\n".as_bytes());
     arena.write("album.par2", b"PAR2\0PKT\x01\x02\x03");
-    for name in ["README.md", "Makefile", "album.par2"] {
+    arena.write("plain/rot", &payload(3, 5000));
+    for name in ["README.md", "Makefile", "album.par2", "plain", "plain/rot"] {
         for command in ["verify", "decode", "repair"] {
-            arena.refuses([command, name], 3);
+            arena.refuses([command, name], 2);
         }
-        let told = told(&arena, &["n/x.fec", name], 3);
+        let told = told(&arena, &["n/x.fec", name], 2);
         assert!(told.contains(&format!("{name}: failed")), "{told}");
         assert!(told.contains("n/x.fec: intact"), "{told}");
     }
@@ -212,7 +298,6 @@ fn wrong_use_is_told_from_loss() {
         &["decode", "n/photos.fecp"][..],
         &["decode", "n/photos.fecp", "n/notes.fecp"],
         &["decode", "n/x.fec", "n/x.fec"],
-        &["repair", "n/photos.fecp", "n/notes.fecp"],
         &["manifest", "n/x.fec"],
         &["manifest", "n/y.shards/y.000.shard"],
     ] {
@@ -222,17 +307,28 @@ fn wrong_use_is_told_from_loss() {
     assert!(said.contains("it is shard files or a container") && !said.contains("remove"), "{said}");
     arena.expect(["verify", "n/x.fec"], 0);
     // If a named file is protected, the message names its sidecar.
-    arena.expect(["protect", "README.md", "-q"], 0);
-    for command in ["verify", "repair"] {
-        let said = arena.refuses([command, "README.md"], 3);
-        assert!(said.contains(&format!("fec {command} README.md.fecp")), "{said}");
+    for (path, advice) in [
+        ("n/notes/1", "fec verify n/notes.fecp n/notes/1"),
+        ("n/photos/2", "fec verify n/photos.fecp n/photos/2"),
+    ] {
+        let said = arena.refuses(["verify", path], 2);
+        assert!(said.contains(advice), "{said}");
+        arena.expect(advice.split(' ').skip(1), 0);
     }
     // These files may have been encodings, but nothing of one is left.
-    for (name, bytes) in
-        [("gone.fec", vec![0; 5000]), ("gone.fecp", vec![0; 5000]), ("rot", payload(3, 5000))]
-    {
+    for (name, bytes) in [
+        ("gone.fec", vec![0; 5000]),
+        ("gone.fecp", vec![0; 5000]),
+        ("gone.001.shard", payload(3, 5000)),
+        ("empty", Vec::new()),
+        ("folder/x.007.shard", vec![0; 500]),
+    ] {
         arena.write(name, &bytes);
         arena.refuses(["verify", name], 3);
+    }
+    fs::create_dir(arena.path("bare")).unwrap();
+    for folder in ["folder", "bare"] {
+        arena.refuses(["verify", folder], 3);
     }
     arena.refuses(["manifest", "gone.fecp"], 3);
 }

@@ -453,7 +453,7 @@ fn rival_groups_in_a_pipe() {
                 match what {
                     "sets of 384 MiB" => assert_eq!(code, 6),
                     "a pair" => {
-                        assert!(text(&alone.stderr).contains("20480 bytes"), "{}", text(&alone.stderr))
+                        assert!(text(&alone.stderr).contains("(20 KiB)"), "{}", text(&alone.stderr))
                     }
                     "a set that is untrue" => assert_eq!(code, 5),
                     _ => {}

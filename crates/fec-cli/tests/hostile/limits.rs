@@ -237,11 +237,11 @@ fn repeated_magics() {
     for kind in *b"RXMSA" {
         let magic = [&b"\x89fec"[..], &[kind], b"\r\n\x1a"].concat();
         let bytes = magic.repeat((64 << 20) / 8);
-        arena.write("x", &bytes);
+        arena.write("x.fec", &bytes);
         // The bytes at the place of the version are no known version.
         let exit = if kind == b'A' { 3 } else { 6 };
-        modestly(&arena, &["decode", "x", "-o", "out"], b"", exit);
-        modestly(&arena, &["verify", "x"], b"", exit);
+        modestly(&arena, &["decode", "x.fec", "-o", "out"], b"", exit);
+        modestly(&arena, &["verify", "x.fec"], b"", exit);
         // Shard files are not searched for in a pipe.
         modestly(&arena, &["decode", "-"], &bytes, if kind == b'S' { 3 } else { exit });
     }

@@ -155,8 +155,10 @@ fn more_shard_files_than_open_files_allowed() {
     arena.write_all("s", &files[2..3]);
     fs::rename(arena.path("s/0"), arena.path("s/z")).unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -S -n 128; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec")]);
-    command.args(["decode", "s", "-o", "out", "--root", &hex(&root)]).current_dir(&arena.work);
+    let limited = format!("ulimit -S -n 128; exec {} \"$@\"", common::fec_words());
+    command
+        .args(["-c", &limited, "sh", "decode", "s", "-o", "out", "--root", &hex(&root)])
+        .current_dir(&arena.work);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = finish(command.spawn().unwrap(), b"", LIMIT).unwrap();
     expect(&output, 0);

@@ -293,8 +293,8 @@ fn file_size_limit() {
     arena.write("input", &payload(37, 300_000));
     for output in ["out.fec", "out/"] {
         let mut shell = Command::new("bash");
-        shell.args(["-c", "ulimit -f 8; exec \"$0\" encode input -k 2 -m 2 -o \"$1\""]);
-        shell.arg(env!("CARGO_BIN_EXE_fec")).arg(output).current_dir(&arena.work).stdin(Stdio::null());
+        let limited = format!("ulimit -f 8; exec {} encode input -k 2 -m 2 -o {output}", common::fec_words());
+        shell.args(["-c", &limited]).current_dir(&arena.work).stdin(Stdio::null());
         expect(&shell.output().unwrap(), 4);
         assert_eq!(common::listing(&arena.work), ["input"]);
     }

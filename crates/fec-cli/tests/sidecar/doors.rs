@@ -404,7 +404,7 @@ fn however_many_files_are_half_mended_all_are_mended() {
         now[100] ^= 1;
         fs::write(arena.path(name(nth)), now).unwrap();
     }
-    let limited = format!("ulimit -n 40; exec {} repair d.fecp -j 1", env!("CARGO_BIN_EXE_fec"));
+    let limited = format!("ulimit -n 40; exec {} repair d.fecp -j 1", common::fec_words());
     let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(&arena.work).output();
     expect(&output.unwrap(), 0);
     is_intact(&arena, "d.fecp");

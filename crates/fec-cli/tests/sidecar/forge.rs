@@ -4,7 +4,8 @@ use super::recode::pieces;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind};
 use fec_core::format::sidecar::area::Area;
-use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup, shortened};
+use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::group::{GroupCode, SidecarGroup};
 use fec_core::format::sidecar::piece::{Generation, Layout};
 use fec_core::format::sidecar::stat::{Stat, Stats};
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
@@ -90,7 +91,12 @@ impl Forged {
         let of_originals =
             originals.iter().zip(is_nothing).map(|(bytes, is)| if is { [0; 16] } else { short(bytes) });
         let digests: Vec<[u8; 16]> = of_originals.chain(recovery.iter().map(short)).collect();
-        let group = SidecarGroup { code: Code::new(k, m).expect("a code"), sets: 1, area: 0, first: 0 };
+        let group = SidecarGroup {
+            code: GroupCode::Small(Code::new(k, m).expect("a code")),
+            sets: 1,
+            area: 0,
+            first: 0,
+        };
         let mut area = Area { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
         let mut catalog = Catalog {
             block: self.block,
@@ -100,7 +106,7 @@ impl Forged {
         };
         let mut stats = self.stats.clone();
         stats.resize(self.entries.len(), Stat::default());
-        let stats = Stats { entries: stats, base: self.base.clone() }.to_bytes();
+        let stats = Stats { entries: stats, base: self.base.clone(), ..Stats::default() }.to_bytes();
         let len = catalog.head_bytes().len() + 16 * digests.len() + stats.len();
         let geometry = geometry(len as u64);
         area.piece_len = (Generation::head_len_for(&geometry) + geometry.shape().shard_len) as u32;

@@ -87,7 +87,7 @@ fn an_edit_never_becomes_what_a_repair_had_begun() {
         rot(&arena.path("d/z"), 2_500_000, &[0xee; 10_000]);
         age(&arena.path("d/z"), 2);
         // The process may write no file longer than a megabyte, and dies of the attempt.
-        let limited = format!("ulimit -f 1024; exec {} repair d.fecp --no-sync", env!("CARGO_BIN_EXE_fec"));
+        let limited = format!("ulimit -f 1024; exec {} repair d.fecp --no-sync", common::fec_words());
         let killed =
             std::process::Command::new("sh").args(["-c", &limited]).current_dir(&arena.work).output();
         assert_ne!(killed.unwrap().status.code(), Some(0), "turn {turn}");

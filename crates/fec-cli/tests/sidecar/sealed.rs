@@ -254,9 +254,8 @@ fn damage_anywhere() {
 #[track_caller]
 fn ends_soon(arena: &Arena, root: &str) {
     let mut shell = std::process::Command::new("sh");
-    let line = "ulimit -t 2; exec \"$0\" verify x.fecp -i key --root \"$1\"";
-    let output =
-        shell.args(["-c", line, env!("CARGO_BIN_EXE_fec"), root]).current_dir(arena.path("")).output();
+    let line = format!("ulimit -t 2; exec {} verify x.fecp -i key --root {root}", common::fec_words());
+    let output = shell.args(["-c", &line]).current_dir(arena.path("")).output();
     let output = output.expect("a shell");
     expect(&output, 3);
     assert!(text(&output.stderr).contains("x.fecp"), "{}", text(&output.stderr));

@@ -75,8 +75,9 @@ fn an_edit_stays_whatever_the_sidecar_records() {
     assert!(said.contains("not those that were signed"), "{said}");
     // A missing file comes back with the permissions of the umask only.
     fs::remove_file(arena.path("d/other")).unwrap();
+    let masked = format!("umask 027; exec {} repair d.fecp \"$@\"", common::fec_words());
     let output = std::process::Command::new("sh")
-        .args(["-c", "umask 027; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fec"), "repair", "d.fecp"])
+        .args(["-c", &masked, "sh"])
         .args(proof)
         .current_dir(&arena.work)
         .output()

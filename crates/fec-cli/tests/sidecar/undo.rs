@@ -51,14 +51,3 @@ fn an_archive_is_never_written_over() {
     expect(&arena.run(["repair", "--undo", "undo.tar", "-n", "d.fecp"]), 2);
     expect(&arena.run(["repair", "--undo", "undo.tar", "-o", "out", "d.fecp"]), 2);
 }
-
-/// If nothing is written over, no archive is kept. If the archive cannot be kept, nothing is written over.
-#[test]
-fn what_cannot_be_kept_is_not_written_over() {
-    let arena = edited();
-    changes_nothing(&arena, &["repair", "--revert", "--undo", "nowhere/undo.tar", "d.fecp"], 4);
-    expect(&arena.run(["repair", "--revert", "d.fecp"]), 0);
-    fs::remove_file(arena.path("d/small")).unwrap();
-    expect(&arena.run(["repair", "--undo", "undo.tar", "d.fecp"]), 0);
-    assert!(!arena.path("undo.tar").exists());
-}

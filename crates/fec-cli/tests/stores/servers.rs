@@ -172,10 +172,10 @@ fn what_cannot_be_asked_is_not_said_to_be_lost() {
         if command.starts_with("repair") {
             fs::remove_file(&sent.shards("p0")[0]).unwrap();
         }
-        let line = format!("ulimit -f 16; exec \"$0\" {command} --root {} {from}", sent.root);
-        let fec = env!("CARGO_BIN_EXE_fec");
+        let fec = common::fec_words();
+        let line = format!("ulimit -f 16; exec {fec} {command} --root {} {from}", sent.root);
         let output =
-            Command::new("sh").args(["-c", &line, fec]).current_dir(sent.arena.path(".")).output().unwrap();
+            Command::new("sh").args(["-c", &line]).current_dir(sent.arena.path(".")).output().unwrap();
         expect(&output, 4);
         assert!(text(&output.stderr).contains("temporary file"), "{}", text(&output.stderr));
     }

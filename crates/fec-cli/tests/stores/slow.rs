@@ -146,22 +146,32 @@ fn half_of_the_places_may_crawl_where_half_suffice() {
 
 #[test]
 fn parts_do_not_wait_for_places_that_crawl() {
-    let sent = Sent::new(&[]);
-    for speed in [0, 1024] {
-        let crawls = Pace::Shards(speed);
-        for paces in [&[crawls][..], &[crawls, crawls], &[Pace::Well, crawls, Pace::Well, crawls, Pace::Well]]
-        {
-            for (from, to) in [(0, 4096), (290_000, 1_000_000)] {
-                let options = ["--range", &format!("{from}..{to}"), "-o", "part", "-f"];
-                let output = soon(&sent, "decode", &places(&sent, paces), &options);
-                expect(&output, 0);
-                assert!(sent.arena.read("part") == sent.bytes[from..to], "{paces:?}: {from}..{to}");
+    let sent = &Sent::new(&[]);
+    // The runs only wait, so they do that side by side.
+    std::thread::scope(|scope| {
+        for speed in [0, 1024] {
+            let crawls = Pace::Shards(speed);
+            let some = [
+                vec![crawls],
+                vec![crawls, crawls],
+                vec![Pace::Well, crawls, Pace::Well, crawls, Pace::Well],
+            ];
+            for (nth, paces) in some.into_iter().enumerate() {
+                scope.spawn(move || {
+                    for (from, to) in [(0, 4096), (290_000, 1_000_000)] {
+                        let (range, part) = (format!("{from}..{to}"), format!("part-{speed}-{nth}"));
+                        let options = ["--range", &range, "-o", &part, "-f"];
+                        let output = soon(sent, "decode", &places(sent, &paces), &options);
+                        expect(&output, 0);
+                        assert!(sent.arena.read(&part) == sent.bytes[from..to], "{paces:?}: {from}..{to}");
+                    }
+                });
             }
         }
-    }
+    });
     // If all places are equally slow, the run waits for them.
     let slow = [Pace::Shards(4096); 5];
-    let output = soon(&sent, "decode", &places(&sent, &slow), &["--range", "0..100", "-o", "part", "-f"]);
+    let output = soon(sent, "decode", &places(sent, &slow), &["--range", "0..100", "-o", "part", "-f"]);
     expect(&output, 0);
     assert!(sent.arena.read("part") == sent.bytes[..100]);
 }

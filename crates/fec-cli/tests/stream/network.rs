@@ -340,7 +340,7 @@ fn whoever_was_stopped_has_heard_no_silence() {
     let cases: [(&[&str], bool); 4] = [
         (&["--wait-ms", "2000"], false),
         (&["--idle-ms", "2000", "--latency", "none"], true),
-        (&["--latency", "1500"], true),
+        (&["--latency", "3000"], true),
         (&["--idle-ms", "2000", "--latency", "none", "--follow", "--wait-ms", "2000"], true),
     ];
     let mut stopped = Vec::new();

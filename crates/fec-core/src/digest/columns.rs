@@ -80,6 +80,13 @@ impl Piece<'_> {
     }
 }
 
+/// The digests of rows of one length that are a piece each.
+pub(super) fn digests(rows: &[&[u8]]) -> Vec<Digest> {
+    let mut digests = vec![[0; 32]; rows.len()];
+    (ENGINE.subtrees)(rows, 0, true, &mut digests);
+    digests
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Digests of several messages of one length that come in pieces.
 
-use super::columns::Columns;
+use super::columns::{self, Columns};
 use super::hash::{Digest, HashKind};
 use super::sha256;
 
@@ -84,6 +84,9 @@ impl HashKind {
             let mut rows = sha256::Rows::new(messages.len());
             rows.hash(messages);
             return rows.finish(len);
+        }
+        if len <= Digests::PIECE_LEN {
+            return columns::digests(messages);
         }
         let mut digests = Digests::new(self, messages.len(), len);
         for start in (0..len).step_by(Digests::PIECE_LEN) {

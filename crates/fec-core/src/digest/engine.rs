@@ -20,6 +20,8 @@ pub(super) struct HashEngine {
     pub(super) blocks: fn(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]),
     /// The values of parents, or the digests where the parents are roots.
     pub(super) parents: fn(parents: &[&Parent], are_roots: bool, out: &mut [Digest]),
+    /// The keyed hashes of messages of 64 bytes.
+    pub(super) keyed: fn(key: &[u8; 32], messages: &[Parent], out: &mut [Digest]),
 }
 
 impl HashEngine {

@@ -40,6 +40,14 @@ impl Tag {
             Tag::Group => b"fec/1 group: set tree, link     ",
         }
     }
+
+    /// The initial value of the node function by SHA-256.
+    pub(super) fn sha256_state(self) -> [u32; 8] {
+        let mut state = sha256::IV;
+        let (words, _) = self.bytes().as_chunks::<4>();
+        state.iter_mut().zip(words).for_each(|(word, bytes)| *word ^= u32::from_be_bytes(*bytes));
+        state
+    }
 }
 
 impl HashKind {
@@ -84,18 +92,9 @@ impl HashKind {
         let mut block = [0u8; 64];
         block[..32].copy_from_slice(left);
         block[32..].copy_from_slice(right);
-        match self {
-            HashKind::Blake3 => *blake3::keyed_hash(tag.bytes(), &block).as_bytes(),
-            HashKind::Sha256 => {
-                let mut state = sha256::IV;
-                let (words, _) = tag.bytes().as_chunks::<4>();
-                for (word, bytes) in state.iter_mut().zip(words) {
-                    *word ^= u32::from_be_bytes(*bytes);
-                }
-                sha2::block_api::compress256(&mut state, &[block]);
-                sha256::to_bytes(&state)
-            }
-        }
+        let mut node = [0; 32];
+        self.nodes(tag, &[block], std::slice::from_mut(&mut node));
+        node
     }
 
     /// The leaf of shard `index` of set `set`, whose plain digest is `digest`.

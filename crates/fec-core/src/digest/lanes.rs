@@ -9,7 +9,7 @@ use super::engine::{CHUNK, HashEngine, Parent};
 use super::{hash::Digest, sha256};
 use fec_blake3_lanes::{Counter, Lanes};
 
-pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents, keyed };
 
 /// The initial chaining value is that of SHA-256 (BLAKE3 specification, section 2.2).
 const IV: [u32; 8] = sha256::IV;
@@ -19,6 +19,7 @@ const CHUNK_START: u8 = 1;
 const CHUNK_END: u8 = 2;
 const PARENT: u8 = 4;
 const ROOT: u8 = 8;
+const KEYED_HASH: u8 = 16;
 
 /// Most inputs that are handed over at a time: as many as the widest vectors have lanes.
 const WIDEST: usize = 16;
@@ -57,6 +58,22 @@ fn blocks(bytes: &[u8], block: usize, first: u64, out: &mut [Digest]) {
 fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
     let end = if are_roots { ROOT } else { 0 };
     hash_each(Lanes::detect(), parents, 0, (PARENT, 0, end), out);
+}
+
+fn keyed(key: &[u8; 32], messages: &[Parent], out: &mut [Digest]) {
+    keyed_by(Lanes::detect(), key, messages, out);
+}
+
+fn keyed_by(lanes: Lanes, key: &[u8; 32], messages: &[Parent], out: &mut [Digest]) {
+    let mut words = [0; 8];
+    words.iter_mut().zip(key.as_chunks().0).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+    for (messages, out) in messages.chunks(WIDEST).zip(out.chunks_mut(WIDEST)) {
+        let mut inputs = [&[0; 64]; WIDEST];
+        inputs.iter_mut().zip(messages).for_each(|(input, message)| *input = message);
+        let flags = (KEYED_HASH, CHUNK_START, CHUNK_END | ROOT);
+        let inputs = &inputs[..messages.len()];
+        lanes.hash_many(inputs, &words, (0, Counter::Same), flags, out.as_flattened_mut());
+    }
 }
 
 /// Hashes inputs anywhere in memory, all with one counter; `flags` are those of every block, of the first and of the
@@ -185,6 +202,22 @@ mod tests {
                 let pairs: Vec<&Parent> =
                     rows[..count].iter().map(|row| row.end(64).try_into().expect("64 bytes")).collect();
                 hash_each(lanes, &pairs, 0, (PARENT, 0, ROOT), &mut vec![[0; 32]; count]);
+                let messages = rows[0].end(64 * count).as_chunks().0;
+                keyed_by(lanes, &[3; 32], messages, &mut vec![[0; 32]; count]);
+            }
+        }
+    }
+
+    #[test]
+    fn keyed_hashes_are_those_of_the_documented_interface() {
+        let messages: Vec<Parent> = (0..40u8).map(|i| std::array::from_fn(|at| i ^ at as u8)).collect();
+        let key = std::array::from_fn(|at| 7 * at as u8);
+        for lanes in Lanes::all() {
+            for count in 0..=messages.len() {
+                let (mut found, mut expected) = (vec![[0; 32]; count], vec![[0; 32]; count]);
+                keyed_by(lanes, &key, &messages[..count], &mut found);
+                (subtrees::ENGINE.keyed)(&key, &messages[..count], &mut expected);
+                assert!(found == expected, "{count} messages, {lanes:?}: {WHAT_TO_DO}");
             }
         }
     }

@@ -25,6 +25,7 @@ mod engine;
 mod hash;
 #[cfg(feature = "blake3-lanes")]
 mod lanes;
+mod nodes;
 pub(crate) mod sha256;
 #[cfg(any(test, not(feature = "blake3-lanes")))]
 mod subtrees;
@@ -32,3 +33,5 @@ mod subtrees;
 pub(crate) use columns::{Columns, Piece};
 pub use digests::Digests;
 pub use hash::{Digest, HashKind, PlainHasher, Tag};
+#[cfg(test)]
+pub(crate) use nodes::nodes_of;

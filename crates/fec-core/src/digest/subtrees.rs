@@ -7,7 +7,7 @@ use super::hash::Digest;
 use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents };
+pub(super) const ENGINE: HashEngine = HashEngine { subtrees, blocks, parents, keyed };
 
 fn subtrees(pieces: &[&[u8]], first: u64, is_whole: bool, out: &mut [Digest]) {
     for (piece, out) in pieces.iter().zip(out) {
@@ -33,5 +33,11 @@ fn parents(parents: &[&Parent], are_roots: bool, out: &mut [Digest]) {
             true => *merge_subtrees_root(left, right, Mode::Hash).as_bytes(),
             false => merge_subtrees_non_root(left, right, Mode::Hash),
         };
+    }
+}
+
+fn keyed(key: &[u8; 32], messages: &[Parent], out: &mut [Digest]) {
+    for (message, out) in messages.iter().zip(out) {
+        *out = *blake3::keyed_hash(key, message).as_bytes();
     }
 }

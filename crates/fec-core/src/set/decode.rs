@@ -7,10 +7,11 @@
 use super::pass::{Original, PassRows, Scratch, SetPass};
 use super::places::Places;
 use super::plans::PlanCache;
+use super::proof::ProofClimber;
 use super::run::Run;
 use super::tree::SetTree;
 use crate::block::{Code, transformable};
-use crate::digest::Digest;
+use crate::digest::{Digest, HashKind};
 use crate::observe::Phase;
 use crate::params::{GroupGeometry, Shape};
 
@@ -57,6 +58,7 @@ pub struct SetDecoder {
     pub(super) places: Places,
     /// The leaf of each row that was checked.
     pub(super) checked: Vec<Option<Digest>>,
+    pub(super) climber: ProofClimber,
     tree: SetTree,
     scratch: Scratch,
 }
@@ -103,6 +105,7 @@ impl SetDecoder {
             keeps,
             places,
             checked: vec![None; largest.code.n()],
+            climber: ProofClimber::default(),
             tree: SetTree::default(),
             scratch: Scratch::default(),
         }
@@ -175,13 +178,8 @@ impl SetDecoder {
         };
         let digests = self.run_pass(&pass, known, run);
         run.observer.begin(Phase::Tree);
-        let mut digests = digests.iter();
-        let is_known = |i: usize| known.contains(&(i as u8));
-        let leaf = |i: usize| match self.checked[i] {
-            Some(leaf) if is_known(i) => leaf,
-            _ => hash.leaf(digests.next().expect("one digest for each new shard"), set, i as u32),
-        };
-        let root = self.tree.build_originals(hash, (0..k).map(leaf));
+        let leaves = self.leaves(hash, set, known, k, digests);
+        let root = self.tree.build_originals(hash, leaves.into_iter());
         run.observer.end(Phase::Tree, (k * self.places.row_len()) as u64);
         root
     }
@@ -210,20 +208,15 @@ impl SetDecoder {
             keeps_recovery,
             phase: Phase::Reencode,
         };
-        let is_known = |i: usize| known.contains(&(i as u8));
+        let is_known = flags(&known);
         if keeps_recovery {
             // These rows are computed again.
-            (code.k()..code.n()).filter(|i| !is_known(*i)).for_each(|i| self.checked[i] = None);
+            (code.k()..code.n()).filter(|i| !is_known[*i]).for_each(|i| self.checked[i] = None);
         }
         let digests = self.run_pass(&pass, &known, run);
         run.observer.begin(Phase::Tree);
-        // Digests come in the order of the shards.
-        let mut digests = digests.iter();
-        let leaf = |i: usize| match self.checked[i] {
-            Some(leaf) if is_known(i) => leaf,
-            _ => hash.leaf(digests.next().expect("one digest for each new shard"), set, i as u32),
-        };
-        let root = self.tree.build(hash, code, (0..code.n()).map(leaf));
+        let leaves = self.leaves(hash, set, &known, code.n(), digests);
+        let root = self.tree.build(hash, code, leaves.into_iter());
         run.observer.end(Phase::Tree, (code.n() * self.places.row_len()) as u64);
         if root != *set_root {
             return Err(SetError::NotACodeword);
@@ -231,9 +224,32 @@ impl SetDecoder {
         self.check_padding(geometry, set)
     }
 
+    /// The leaves of the first `count` shards, from those of the known ones, and from the digests of all others in
+    /// order.
+    fn leaves(
+        &self,
+        hash: HashKind,
+        set: u32,
+        known: &[u8],
+        count: usize,
+        digests: Vec<Digest>,
+    ) -> Vec<Digest> {
+        let is_known = flags(known);
+        let fresh = (0..count).filter(|i| !is_known[*i]).map(|i| i as u32);
+        let mut leaves = Vec::with_capacity(count);
+        hash.leaves(set, fresh.zip(digests), &mut leaves);
+        let mut fresh = leaves.into_iter();
+        let leaf = |i: usize| match self.checked[i] {
+            Some(leaf) if is_known[i] => leaf,
+            _ => fresh.next().expect("one digest for each new shard"),
+        };
+        (0..count).map(leaf).collect()
+    }
+
     fn run_pass(&mut self, pass: &SetPass<'_>, known: &[u8], run: Run<'_>) -> Vec<Digest> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let digests = pass.run(self.pass_rows(|i| known.contains(&(i as u8))), &mut scratch, run);
+        let is_known = flags(known);
+        let digests = pass.run(self.pass_rows(|i| is_known[i]), &mut scratch, run);
         self.scratch = scratch;
         digests
     }
@@ -264,8 +280,10 @@ impl SetDecoder {
     fn pass_rows(&mut self, is_known: impl Fn(usize) -> bool) -> PassRows<'_> {
         let keeps_recovery = self.keeps == Keeps::All;
         let mut take = self.places.take_rows();
-        let (mut known, mut originals, mut recovery) = (Vec::new(), Vec::new(), Vec::new());
-        for i in 0..self.code.k() {
+        let k = self.code.k();
+        let (mut known, mut originals, mut recovery) =
+            (Vec::with_capacity(k), Vec::with_capacity(k), Vec::new());
+        for i in 0..k {
             let row = take(i).expect("every original has a row");
             if is_known(i) {
                 known.push(&*row);
@@ -274,7 +292,7 @@ impl SetDecoder {
                 originals.push(Original::Missing(row));
             }
         }
-        for i in self.code.k()..self.code.n() {
+        for i in k..self.code.n() {
             match take(i) {
                 Some(row) if is_known(i) => known.push(&*row),
                 Some(row) if keeps_recovery => recovery.push(row),
@@ -297,4 +315,11 @@ impl SetDecoder {
         assert!((index as usize) < self.kept(), "a decoder for the payload keeps no recovery shards");
         self.places.row(index).expect("a shard that is kept has a row of its own")
     }
+}
+
+/// Tells of each index whether it is among `known`.
+fn flags(known: &[u8]) -> [bool; 256] {
+    let mut flags = [false; 256];
+    known.iter().for_each(|index| flags[usize::from(*index)] = true);
+    flags
 }

@@ -92,8 +92,7 @@ impl SetEncoder {
         };
         let digests = pass.run(rows, &mut Scratch::default(), run);
         run.observer.begin(Phase::Tree);
-        let leaf = |(index, digest)| self.hash.leaf(digest, set, index);
-        let root = tree.build(self.hash, self.plan.code(), (0..).zip(&digests).map(leaf));
+        let root = tree.build_from_digests(self.hash, self.plan.code(), set, digests);
         run.observer.end(Phase::Tree, bytes);
         root
     }

@@ -22,6 +22,9 @@ const KEPT_PIECE_LEN: usize = 16 << 10;
 /// Bytes of each row in a piece that threads share: enough to pay for starting them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
 
+/// Fewest bytes of all rows that are worth sharing among threads.
+const SMALLEST_SHARE: usize = 64 << 10;
+
 /// Fewest bytes of a row that are worth splitting.
 const SMALLEST_CHUNK: usize = 16 << 10;
 
@@ -136,10 +139,23 @@ impl SetPass<'_> {
         if hashed == 0 {
             return Vec::new();
         }
+        if rows.len() <= PIECE_LEN && (run.executor.width() == 1 || hashed * rows.len() <= SMALLEST_SHARE) {
+            return self.at_once(rows, scratch, run);
+        }
         match self.hash {
             HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, run),
             HashKind::Sha256 => self.in_order(rows, hashed, scratch, run),
         }
+    }
+
+    /// Short rows are a single piece.
+    fn at_once(&self, mut rows: PassRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
+        let room = &mut scratch.rooms(1, self.dropped(), PIECE_LEN)[0];
+        let fresh = self.code(&mut rows, room, run.observer, Plan::run);
+        run.observer.begin(Phase::Digest);
+        let digests = self.hash.digests(&fresh);
+        run.observer.end(Phase::Digest, bytes(&fresh));
+        digests
     }
 
     /// Each thread has columns of its own.
@@ -242,7 +258,9 @@ impl SetPass<'_> {
             run(restore, &rows.known, &mut missing);
             observer.end(Phase::Decode, (restore.wanted().len() * len) as u64);
         }
-        let (mut originals, mut fresh) = (Vec::new(), Vec::new());
+        let wanted = self.extended();
+        let mut originals = Vec::with_capacity(rows.originals.len());
+        let mut fresh = Vec::with_capacity(rows.originals.len() + wanted);
         for row in &rows.originals {
             let (row, is_fresh): (&[u8], bool) = match row {
                 Original::Known(row) => (row, self.hash_known),
@@ -251,20 +269,21 @@ impl SetPass<'_> {
             originals.push(row);
             fresh.extend(is_fresh.then_some(row));
         }
-        let wanted = self.extended();
-        let mut recovery: Vec<&mut [u8]> = match &mut rows.recovery {
-            Some(rows) => rows.iter_mut().map(|row| &mut **row).collect(),
+        let Some(extend) = self.extend.filter(|_| wanted > 0) else { return fresh };
+        observer.begin(self.phase);
+        match &mut rows.recovery {
+            Some(rows) => {
+                run(extend, &originals, rows);
+                fresh.extend(rows.iter().map(|row| &**row));
+            }
             None => {
                 room.set_row_len(len);
-                room.iter_mut().take(wanted).collect()
+                let mut rows: Vec<&mut [u8]> = room.iter_mut().take(wanted).collect();
+                run(extend, &originals, &mut rows);
+                fresh.extend(rows.into_iter().map(|row| &*row));
             }
-        };
-        if let Some(extend) = self.extend.filter(|_| wanted > 0) {
-            observer.begin(self.phase);
-            run(extend, &originals, &mut recovery);
-            observer.end(self.phase, (wanted * len) as u64);
         }
-        fresh.extend(recovery.into_iter().map(|row| &*row));
+        observer.end(self.phase, (wanted * len) as u64);
         fresh
     }
 }

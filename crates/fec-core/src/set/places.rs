@@ -46,7 +46,9 @@ impl Places {
     pub(super) fn slot(&mut self, index: u32) -> &mut [u8] {
         let i = index as usize;
         if i >= self.own {
-            self.waiting.retain(|waiting| *waiting != index);
+            if self.places[i].is_some() {
+                self.keep(index);
+            }
             let place =
                 self.places[i].or_else(|| self.spare.pop()).unwrap_or_else(|| self.take_from_oldest());
             self.places[i] = Some(place);
@@ -62,7 +64,9 @@ impl Places {
 
     /// Shard `index`, which has a row, is intact: no other shard takes that row.
     pub(super) fn keep(&mut self, index: u32) {
-        self.waiting.retain(|waiting| *waiting != index);
+        if let Some(at) = self.waiting.iter().position(|waiting| *waiting == index) {
+            self.waiting.remove(at);
+        }
     }
 
     /// The row of shard `index`, if it has one.

@@ -3,7 +3,6 @@
 
 use super::decode::{Keeps, SetDecoder, SetError};
 use super::plans::PlanCache;
-use super::proof::climb_to_group;
 use super::run::Run;
 use super::tree::SetRoots;
 use crate::digest::Digest;
@@ -72,9 +71,10 @@ impl<'a> Reading<'a> {
         self.check_all(&[(index, proofs)], run)[0]
     }
 
-    /// As [`check`](Reading::check), for several shards, each with its proofs. Their rows are hashed together, and on
-    /// all threads that are lent, which is faster. The result has a bool for each, in order. It is also false for a
-    /// shard without a row, because it was never read or its row went to another.
+    /// As [`check`](Reading::check), for several shards, each with its proofs. This is faster: their rows are hashed
+    /// together, and on all threads that are lent, and nodes that their proofs share are hashed once. The result has a
+    /// bool for each, in order. It is also false for a shard without a row, because it was never read or its row went
+    /// to another.
     ///
     /// # Panics
     /// If there is no such shard.
@@ -84,30 +84,33 @@ impl<'a> Reading<'a> {
         P: AsRef<[u8]>,
     {
         let Reading { decoder, geometry, group_tree, set, .. } = self;
-        let hash = geometry.shape().hash;
+        let SetDecoder { places, climber, checked, .. } = &mut **decoder;
         run.observer.begin(Phase::Check);
-        let rows = || shards.iter().map(|(index, _)| decoder.places.row(*index));
-        let bytes: Vec<&[u8]> = rows().flatten().collect();
-        let mut digests = digests(geometry.shape(), &bytes, run).into_iter();
-        let mut found = Vec::with_capacity(shards.len());
-        for ((index, proofs), row) in shards.iter().zip(rows()) {
-            let digest = row.and_then(|_| digests.next());
-            found.push(digest.and_then(|digest| {
-                let leaf = hash.leaf(&digest, *set, *index);
-                let climb =
-                    |proof: &P| climb_to_group(geometry, group_tree, *set, *index, leaf, proof.as_ref());
-                proofs.as_ref().iter().find_map(climb).map(|roots| (leaf, roots))
-            }));
-        }
-        run.observer.end(Phase::Check, bytes.iter().map(|row| row.len() as u64).sum());
-        for ((index, _), found) in shards.iter().zip(&found) {
-            if let Some((leaf, roots)) = found {
-                self.roots = *roots;
-                self.decoder.checked[*index as usize] = Some(*leaf);
-                self.decoder.places.keep(*index);
+        // Neighbours in the tree follow each other: their proofs share nodes.
+        let has_row = |nth: &usize| places.row(shards[*nth].0).is_some();
+        let mut order: Vec<usize> = (0..shards.len()).filter(has_row).collect();
+        order.sort_unstable_by_key(|nth| shards[*nth].0);
+        let index = |nth: &usize| shards[*nth].0;
+        let bytes: Vec<&[u8]> = order.iter().filter_map(|nth| places.row(index(nth))).collect();
+        let digests = digests(geometry.shape(), &bytes, run);
+        let checked_bytes = bytes.iter().map(|row| row.len() as u64).sum();
+        let mut leaves = Vec::with_capacity(order.len());
+        geometry.shape().hash.leaves(*set, order.iter().map(index).zip(digests), &mut leaves);
+        let mut found = vec![false; shards.len()];
+        for (nth, leaf) in order.into_iter().zip(leaves) {
+            let (index, proofs) = &shards[nth];
+            let climb = |proof: &P| {
+                climber.climb_to_group(geometry, group_tree, (*set, *index), leaf, proof.as_ref())
+            };
+            if let Some(roots) = proofs.as_ref().iter().find_map(climb) {
+                self.roots = roots;
+                checked[*index as usize] = Some(leaf);
+                places.keep(*index);
+                found[nth] = true;
             }
         }
-        found.iter().map(Option::is_some).collect()
+        run.observer.end(Phase::Check, checked_bytes);
+        found
     }
 
     /// Number of shards that passed their check.
@@ -239,4 +242,83 @@ fn digests(shape: &Shape, rows: &[&[u8]], run: Run<'_>) -> Vec<Digest> {
         digests.copy_from_slice(&shape.hash.digests(rows));
     });
     digests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Code;
+    use crate::digest::{HashKind, nodes_of};
+    use crate::gf256::kernel::Backend;
+    use crate::params::Form;
+    use crate::random::SplitMix64;
+    use crate::set::{EncodedSet, SetEncoder};
+    use std::collections::BTreeSet;
+
+    /// Nodes above leaves of a tree, each told once.
+    fn above(leaves: impl Iterator<Item = u32>, count: u32) -> usize {
+        let mut nodes = BTreeSet::new();
+        for leaf in leaves {
+            let (mut index, mut last, mut level) = (leaf, count - 1, 0);
+            while last > 0 {
+                let has_sibling = index % 2 == 1 || index < last;
+                (index, last, level) = (index / 2, last / 2, level + 1);
+                if has_sibling {
+                    nodes.insert((level, index));
+                }
+            }
+        }
+        nodes.len()
+    }
+
+    /// Proofs of a batch in any order, and proofs one by one in the order of the shards.
+    #[test]
+    fn nodes_that_proofs_share_are_hashed_once() {
+        let code = Code::new(33, 67).expect("a code");
+        let originals = [[7; 64]; 33];
+        let originals = originals.each_ref().map(|row| &row[..]);
+        for hash in [HashKind::Blake3, HashKind::Sha256] {
+            let group = GroupGeometry::whole(Form::Shards, hash, code, 33 << 12, 33 * 64).expect("a group");
+            let mut encoded = EncodedSet::new(group.shape());
+            let encoder = SetEncoder::new(code, hash, Backend::best());
+            let mut tree = [0; 32];
+            let hashed = nodes_of(|| tree = encoder.encode(0, &originals, &mut encoded, Run::default()));
+            assert_eq!(hashed, 100 + 99, "a leaf for each shard, and the nodes above");
+            let mut indices: Vec<u32> = (0..100).collect();
+            for seed in 0..if cfg!(miri) { 1 } else { 20 } {
+                let mut random = SplitMix64::new(seed);
+                (1..100).rev().for_each(|i| indices.swap(i, (random.next() % (i as u64 + 1)) as usize));
+                let kept = &mut indices.clone()[..33];
+                let own = kept.iter().copied().filter(|index| *index < 33);
+                let recovery = kept.iter().filter_map(|index| index.checked_sub(33));
+                let expected = 33 + above(own, 33) + above(recovery, 67) + 1;
+                let proof = |index: &u32| {
+                    let mut proof = vec![0; group.shape().proof_len()];
+                    encoded.write_path(*index as usize, &mut proof);
+                    (*index, [proof])
+                };
+                let shard = |index: u32| match index.checked_sub(33) {
+                    None => originals[index as usize],
+                    Some(recovery) => encoded.recovery().row(recovery as usize),
+                };
+                let mut decoder = SetDecoder::new(group.shape());
+                let mut reading = decoder.begin(&group, &tree, 0);
+                kept.iter().for_each(|index| reading.slot(*index).copy_from_slice(shard(*index)));
+                let proofs: Vec<_> = kept.iter().map(proof).collect();
+                let hashed = nodes_of(|| assert_eq!(reading.check_all(&proofs, Run::default()), [true; 33]));
+                assert_eq!(hashed, expected, "33 proofs at once");
+                kept.sort_unstable();
+                let mut decoder = SetDecoder::new(group.shape());
+                let mut reading = decoder.begin(&group, &tree, 0);
+                let hashed = nodes_of(|| {
+                    for index in kept.iter() {
+                        reading.slot(*index).copy_from_slice(shard(*index));
+                        let (_, proof) = proof(index);
+                        assert!(reading.check(*index, &proof, Run::default()));
+                    }
+                });
+                assert_eq!(hashed, expected, "33 proofs one by one");
+            }
+        }
+    }
 }

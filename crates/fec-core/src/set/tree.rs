@@ -2,7 +2,7 @@
 
 use crate::block::Code;
 use crate::digest::{Digest, HashKind, Tag};
-use crate::merkle::{Tree, are_zero, climb_along};
+use crate::merkle::{Climber, Tree, are_zero};
 use crate::params::Shape;
 
 /// The trees of one set, reused from set to set.
@@ -33,8 +33,27 @@ impl SetTree {
         let mut leaves = leaves;
         self.originals.leaves_mut().extend(leaves.by_ref().take(code.k()));
         self.recovery.leaves_mut().extend(leaves);
+        self.build_both(hash)
+    }
+
+    /// As [`build`](Self::build), from the digests of all shards of set `set` in order.
+    pub(super) fn build_from_digests(
+        &mut self,
+        hash: HashKind,
+        code: Code,
+        set: u32,
+        digests: Vec<Digest>,
+    ) -> Digest {
+        let mut shards = (0..).zip(digests);
+        hash.leaves(set, shards.by_ref().take(code.k()), self.originals.leaves_mut());
+        hash.leaves(set, shards, self.recovery.leaves_mut());
+        self.build_both(hash)
+    }
+
+    fn build_both(&mut self, hash: HashKind) -> Digest {
         let originals = self.originals.build(hash);
-        let recovery = if code.m() == 0 { [0; 32] } else { self.recovery.build(hash) };
+        let has_recovery = !self.recovery.leaves().is_empty();
+        let recovery = if has_recovery { self.recovery.build(hash) } else { [0; 32] };
         self.root = hash.node(Tag::Set, &originals, &recovery);
         self.root
     }
@@ -68,17 +87,40 @@ impl SetTree {
     }
 }
 
-/// The roots that a leaf leads to along a set path; `None` if the field is too short, or its unused rest not zero.
-pub(super) fn climb_set(shape: &Shape, index: u32, leaf: Digest, path: &[u8]) -> Option<SetRoots> {
-    let (hash, k, m) = (shape.hash, shape.code.k() as u64, shape.code.m() as u64);
-    let index = u64::from(index);
-    let (mut siblings, _) = path.as_chunks::<32>();
-    let own = match index.checked_sub(k) {
-        None => climb_along(hash, leaf, index, k, &mut siblings)?,
-        Some(index) => climb_along(hash, leaf, index, m, &mut siblings)?,
-    };
-    let (other, rest) = siblings.split_first()?;
-    let (originals, recovery) = if index < k { (own, *other) } else { (*other, own) };
-    let is_right = are_zero(rest) && (m > 0 || recovery == [0; 32]);
-    is_right.then(|| SetRoots { originals, root: hash.node(Tag::Set, &originals, &recovery) })
+/// Follows set paths, and remembers the last of each tree.
+#[derive(Debug, Default)]
+pub(super) struct SetClimber {
+    originals: Climber,
+    recovery: Climber,
+    /// The hash and the trees' roots of the last set, and SR.
+    last: Option<(HashKind, [Digest; 2], Digest)>,
+}
+
+impl SetClimber {
+    /// The roots that a leaf leads to along a set path; `None` if the field is too short, or its unused rest not zero.
+    pub(super) fn climb(&mut self, shape: &Shape, index: u32, leaf: Digest, path: &[u8]) -> Option<SetRoots> {
+        let (hash, k, m) = (shape.hash, shape.code.k() as u64, shape.code.m() as u64);
+        let index = u64::from(index);
+        let (mut siblings, _) = path.as_chunks::<32>();
+        let own = match index.checked_sub(k) {
+            None => self.originals.climb(hash, leaf, index, k, &mut siblings)?,
+            Some(index) => self.recovery.climb(hash, leaf, index, m, &mut siblings)?,
+        };
+        let (other, rest) = siblings.split_first()?;
+        let (originals, recovery) = if index < k { (own, *other) } else { (*other, own) };
+        let is_right = are_zero(rest) && (m > 0 || recovery == [0; 32]);
+        is_right.then(|| SetRoots { originals, root: self.root(hash, [originals, recovery]) })
+    }
+
+    /// SR over the roots of both trees.
+    fn root(&mut self, hash: HashKind, trees: [Digest; 2]) -> Digest {
+        match self.last {
+            Some((last_hash, last, root)) if (last_hash, last) == (hash, trees) => root,
+            _ => {
+                let root = hash.node(Tag::Set, &trees[0], &trees[1]);
+                self.last = Some((hash, trees, root));
+                root
+            }
+        }
+    }
 }

@@ -7,11 +7,10 @@
 use super::bech32;
 use super::error::AgeError;
 use super::header::{HYBRID_SHARE_LEN, Sealed};
-use super::primitives::{BODY_LEN, FileKey, Secret, random, unwrap, wrap, x25519, x25519_public};
+use super::primitives::{BODY_LEN, FileKey, Secret, random, unwrap, wrap};
 use super::x25519::is_of_high_order;
+use crate::kem::{CIPHERTEXT_LEN, Ciphertext, DecapsulationKey, EncapsulationKey, PUBLIC_LEN, X25519Key};
 use hkdf::Hkdf;
-use ml_kem::kem::{Decapsulate, KeyExport};
-use ml_kem::{B32, DecapsulationKey768, EncapsulationKey768};
 use sha2::Sha256;
 use sha3::{Digest, Sha3_256};
 use shake::{ExtendableOutput, Shake256, Update, XofReader};
@@ -20,11 +19,8 @@ use zeroize::{Zeroize, Zeroizing};
 const PREFIX: &str = "age1pq";
 const SECRET_PREFIX: &str = "age-secret-key-pq-";
 const INFO: &[u8] = b"age-encryption.org/mlkem768x25519";
-/// Bytes of a public key of ML-KEM-768, and of a ciphertext.
-const KEM_KEY_LEN: usize = 1184;
-const KEM_CIPHERTEXT_LEN: usize = 1088;
 /// Bytes of both public keys.
-const KEY_LEN: usize = KEM_KEY_LEN + 32;
+const KEY_LEN: usize = PUBLIC_LEN + 32;
 /// The end of X-Wing's combination of two secrets.
 const COMBINER_LABEL: &[u8; 6] = br"\.//^\";
 /// HPKE with KEM 0x647a (MLKEM768-X25519), KDF 1 (HKDF-SHA256) and AEAD 3 (ChaCha20Poly1305).
@@ -33,7 +29,7 @@ const SUITE: &[u8; 10] = b"HPKE\x64\x7a\x00\x01\x00\x03";
 /// A recipient of a file.
 #[derive(Clone)]
 pub struct HybridRecipient {
-    kem: EncapsulationKey768,
+    kem: EncapsulationKey,
     point: [u8; 32],
 }
 
@@ -43,7 +39,7 @@ impl HybridRecipient {
         let key = bech32::decode(PREFIX, text)?;
         let key = <&[u8; KEY_LEN]>::try_from(key.as_slice()).ok()?;
         let (kem, point) = key.split_last_chunk::<32>()?;
-        let kem = EncapsulationKey768::new(kem.try_into().ok()?).ok()?;
+        let kem = EncapsulationKey::from_bytes(kem.try_into().ok()?)?;
         is_of_high_order(point).then_some(HybridRecipient { kem, point: *point })
     }
 
@@ -57,18 +53,14 @@ impl HybridRecipient {
     }
 
     pub(super) fn seal(&self, file_key: &FileKey) -> Result<(Sealed, [u8; BODY_LEN]), AgeError> {
-        let (ephemeral, message): (Secret, Secret) = (random()?, random()?);
-        let mut message = B32::from(*message);
-        let (ciphertext, mut kem_secret) = self.kem.encapsulate_deterministic(&message);
-        message.zeroize();
-        let their_share = x25519_public(&ephemeral);
-        let secret =
-            x25519(&ephemeral, &self.point).ok_or(AgeError::Recipient("it is a point of low order"))?;
+        let ephemeral = X25519Key::new(&random()?);
+        let (ciphertext, kem_secret) = self.kem.encapsulate().map_err(AgeError::Random)?;
+        let their_share = ephemeral.public();
+        let secret = ephemeral.agree(&self.point).ok_or(AgeError::Recipient("it is a point of low order"))?;
         let shared = combined(&kem_secret, &secret, &their_share, &self.point);
-        kem_secret.zeroize();
         let mut share = Box::new([0; HYBRID_SHARE_LEN]);
-        share[..KEM_CIPHERTEXT_LEN].copy_from_slice(&ciphertext);
-        share[KEM_CIPHERTEXT_LEN..].copy_from_slice(&their_share);
+        share[..CIPHERTEXT_LEN].copy_from_slice(&ciphertext);
+        share[CIPHERTEXT_LEN..].copy_from_slice(&their_share);
         let (key, nonce) = schedule(&shared);
         Ok((Sealed::Hybrid { share }, wrap(&key, &nonce, file_key)))
     }
@@ -77,8 +69,8 @@ impl HybridRecipient {
 /// A key that opens files.
 pub(super) struct HybridIdentity {
     seed: Secret,
-    kem: DecapsulationKey768,
-    scalar: Secret,
+    kem: DecapsulationKey,
+    key: X25519Key,
     point: [u8; 32],
 }
 
@@ -93,11 +85,10 @@ impl HybridIdentity {
         let mut shake = Shake256::default();
         shake.update(&seed[..]);
         shake.finalize_xof().read(&mut expanded[..]);
-        let mut kem_seed = ml_kem::Seed::try_from(&expanded[..64]).expect("64 bytes");
-        let kem = DecapsulationKey768::from_seed(kem_seed);
-        kem_seed.zeroize();
-        let scalar = Zeroizing::new(expanded[64..].try_into().expect("32 bytes"));
-        HybridIdentity { point: x25519_public(&scalar), seed, kem, scalar }
+        let (kem_seed, scalar) = expanded.split_first_chunk().expect("96 bytes");
+        let kem = DecapsulationKey::from_seed(&Zeroizing::new(*kem_seed));
+        let key = X25519Key::new(&Zeroizing::new(scalar.try_into().expect("32 bytes")));
+        HybridIdentity { point: key.public(), seed, kem, key }
     }
 
     pub(super) fn from_text(text: &str) -> Option<HybridIdentity> {
@@ -112,7 +103,7 @@ impl HybridIdentity {
     }
 
     pub(super) fn recipient(&self) -> HybridRecipient {
-        HybridRecipient { kem: self.kem.encapsulation_key().clone(), point: self.point }
+        HybridRecipient { kem: self.kem.encapsulation_key(), point: self.point }
     }
 
     /// `None` if the stanza is for somebody else.
@@ -126,19 +117,19 @@ impl HybridIdentity {
     ) -> Result<Option<FileKey>, AgeError> {
         let (ciphertext, their_share) = share.split_last_chunk::<32>().expect("it is longer");
         let secret =
-            x25519(&self.scalar, their_share).ok_or(AgeError::Header("a share is a point of low order"))?;
-        let mut kem_secret = self.kem.decapsulate_slice(ciphertext).expect("1088 bytes");
+            self.key.agree(their_share).ok_or(AgeError::Header("a share is a point of low order"))?;
+        let ciphertext: &Ciphertext = ciphertext.try_into().expect("1088 bytes");
+        let kem_secret = self.kem.decapsulate(ciphertext);
         let shared = combined(&kem_secret, &secret, their_share, &self.point);
-        kem_secret.zeroize();
         let (key, nonce) = schedule(&shared);
         Ok(unwrap(&key, &nonce, body))
     }
 }
 
 /// The combination of the secrets of ML-KEM and X25519.
-fn combined(kem: &[u8], secret: &Secret, share: &[u8; 32], point: &[u8; 32]) -> Secret {
+fn combined(kem: &Secret, secret: &Secret, share: &[u8; 32], point: &[u8; 32]) -> Secret {
     let mut hash = Sha3_256::new();
-    for part in [kem, &secret[..], share, point, COMBINER_LABEL] {
+    for part in [&kem[..], &secret[..], share, point, COMBINER_LABEL] {
         Digest::update(&mut hash, part);
     }
     Zeroizing::new(hash.finalize().into())

@@ -1,11 +1,9 @@
-//! The parts of all kinds of recipients: randomness, X25519, HKDF and the sealing of a file key.
+//! The parts of all kinds of recipients: randomness, HKDF and the sealing of a file key.
 
 use super::error::AgeError;
 use chacha20poly1305::aead::{AeadInOut, KeyInit, inout::InOutBuf};
 use chacha20poly1305::{ChaCha20Poly1305, Key, Nonce, Tag};
-use curve25519_dalek::MontgomeryPoint;
 use hkdf::Hkdf;
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -23,29 +21,7 @@ pub(super) type Secret = Zeroizing<[u8; 32]>;
 
 /// New bytes from the system's source of randomness.
 pub(super) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, AgeError> {
-    let mut bytes = Zeroizing::new([0; N]);
-    let mut done = 0;
-    while done < N {
-        match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
-            Ok(more) => done += more,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(AgeError::Random(error.into())),
-        }
-    }
-    Ok(bytes)
-}
-
-/// The public key of a secret (RFC 7748, section 5).
-pub(super) fn x25519_public(secret: &Secret) -> [u8; 32] {
-    MontgomeryPoint::mul_base_clamped(**secret).to_bytes()
-}
-
-/// The shared secret of two sides (RFC 7748, section 6.1). `None` if it is zero, because the point has a low order.
-pub(super) fn x25519(secret: &Secret, public: &[u8; 32]) -> Option<Secret> {
-    let mut point = MontgomeryPoint(*public).mul_clamped(**secret);
-    let shared = Zeroizing::new(point.to_bytes());
-    point.zeroize();
-    (shared.iter().fold(0, |all, byte| all | byte) != 0).then_some(shared)
+    crate::random::random().map_err(AgeError::Random)
 }
 
 /// HKDF-SHA-256 (RFC 5869) of 32 bytes.

@@ -5,8 +5,9 @@
 
 use super::error::AgeError;
 use super::header::{SSH_TAG_LEN, Sealed};
-use super::primitives::{BODY_LEN, FileKey, Secret, hkdf, random, unwrap, wrap, x25519, x25519_public};
+use super::primitives::{BODY_LEN, FileKey, Secret, hkdf, random, unwrap, wrap};
 use super::x25519::is_of_high_order;
+use crate::kem::X25519Key;
 use base64ct::{Base64, Encoding};
 use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
 use sha2::{Digest, Sha256, Sha512};
@@ -70,14 +71,14 @@ impl SshRecipient {
     /// The wrapping key that both sides derive from their shared secret.
     fn wrapping_key(&self, shared: &Secret, share: &[u8; 32]) -> Option<Secret> {
         let tweak = hkdf(&[], &self.blob(), LABEL);
-        let shared = x25519(&tweak, shared)?;
+        let shared = X25519Key::new(&tweak).agree(shared)?;
         Some(hkdf(&shared[..], &[*share, self.point].concat(), LABEL))
     }
 
     pub(super) fn seal(&self, file_key: &FileKey) -> Result<(Sealed, [u8; BODY_LEN]), AgeError> {
-        let ephemeral = random()?;
-        let share = x25519_public(&ephemeral);
-        let key = x25519(&ephemeral, &self.point).and_then(|shared| self.wrapping_key(&shared, &share));
+        let ephemeral = X25519Key::new(&random()?);
+        let share = ephemeral.public();
+        let key = ephemeral.agree(&self.point).and_then(|shared| self.wrapping_key(&shared, &share));
         let key = key.ok_or(AgeError::Recipient("it is a point of low order"))?;
         Ok((Sealed::SshEd25519 { tag: self.tag(), share }, wrap(&key, &NONCE, file_key)))
     }
@@ -85,7 +86,7 @@ impl SshRecipient {
 
 /// A key that opens files.
 pub(super) struct SshIdentity {
-    scalar: Secret,
+    key: X25519Key,
     recipient: SshRecipient,
 }
 
@@ -96,7 +97,7 @@ impl SshIdentity {
         let scalar = Zeroizing::new(*hash.first_chunk().expect("it has 64 bytes"));
         hash.zeroize();
         let recipient = SshRecipient::new(EdwardsPoint::mul_base_clamped(*scalar).compress().to_bytes())?;
-        Some(SshIdentity { scalar, recipient })
+        Some(SshIdentity { key: X25519Key::new(&scalar), recipient })
     }
 
     pub(super) fn recipient(&self) -> &SshRecipient {
@@ -116,7 +117,7 @@ impl SshIdentity {
         if *tag != self.recipient.tag() {
             return Ok(None);
         }
-        let key = x25519(&self.scalar, share).and_then(|shared| self.recipient.wrapping_key(&shared, share));
+        let key = self.key.agree(share).and_then(|shared| self.recipient.wrapping_key(&shared, share));
         let key = key.ok_or(AgeError::Header("a share is a point of low order"))?;
         Ok(unwrap(&key, &NONCE, body))
     }

@@ -3,7 +3,8 @@
 use super::bech32;
 use super::error::AgeError;
 use super::header::Sealed;
-use super::primitives::{BODY_LEN, FileKey, Secret, hkdf, random, unwrap, wrap, x25519, x25519_public};
+use super::primitives::{BODY_LEN, FileKey, Secret, hkdf, random, unwrap, wrap};
+use crate::kem::X25519Key;
 use zeroize::Zeroizing;
 
 const PREFIX: &str = "age";
@@ -32,21 +33,22 @@ impl X25519Recipient {
     }
 
     pub(super) fn seal(&self, file_key: &FileKey) -> Result<(Sealed, [u8; BODY_LEN]), AgeError> {
-        let ephemeral = random()?;
-        let share = x25519_public(&ephemeral);
-        let shared = x25519(&ephemeral, &self.0).ok_or(AgeError::Recipient("it is a point of low order"))?;
+        let ephemeral = X25519Key::new(&random()?);
+        let share = ephemeral.public();
+        let shared = ephemeral.agree(&self.0).ok_or(AgeError::Recipient("it is a point of low order"))?;
         Ok((Sealed::X25519 { share }, wrap(&wrapping_key(&shared, &share, &self.0), &NONCE, file_key)))
     }
 }
 
 /// Tells whether a secret can be sent to this point.
 pub(super) fn is_of_high_order(point: &[u8; 32]) -> bool {
-    x25519(&Zeroizing::new([1; 32]), point).is_some()
+    X25519Key::new(&Zeroizing::new([1; 32])).agree(point).is_some()
 }
 
 /// A key that opens files.
 pub(super) struct X25519Identity {
     secret: Secret,
+    key: X25519Key,
     public: [u8; 32],
 }
 
@@ -56,7 +58,8 @@ impl X25519Identity {
     }
 
     fn new(secret: Secret) -> X25519Identity {
-        X25519Identity { public: x25519_public(&secret), secret }
+        let key = X25519Key::new(&secret);
+        X25519Identity { public: key.public(), key, secret }
     }
 
     pub(super) fn from_text(text: &str) -> Option<X25519Identity> {
@@ -79,8 +82,7 @@ impl X25519Identity {
     /// # Errors
     /// [`AgeError::Header`] for a share of low order, whose secret everybody knows.
     pub(super) fn open(&self, share: &[u8; 32], body: &[u8; BODY_LEN]) -> Result<Option<FileKey>, AgeError> {
-        let shared =
-            x25519(&self.secret, share).ok_or(AgeError::Header("a share is a point of low order"))?;
+        let shared = self.key.agree(share).ok_or(AgeError::Header("a share is a point of low order"))?;
         Ok(unwrap(&wrapping_key(&shared, share, &self.public), &NONCE, body))
     }
 }

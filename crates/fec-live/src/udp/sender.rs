@@ -155,14 +155,18 @@ impl PacketSender {
             match (error.mtu(), error.raw_errno) {
                 (Some(mtu), _) => {
                     let headers = if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
-                    let most = (mtu as usize).saturating_sub(headers);
-                    self.replies.most = Some(self.replies.most.map_or(most, |known| known.min(most)));
+                    self.hear_of((mtu as usize).saturating_sub(headers));
                 }
                 (None, libc::ECONNREFUSED) => self.replies.refused += 1,
                 _ => self.replies.unreachable += 1,
             }
         }
         any
+    }
+
+    /// Takes in a reply that so many bytes of a datagram pass.
+    pub(crate) fn hear_of(&mut self, most: usize) {
+        self.replies.most = Some(self.replies.most.map_or(most, |known| known.min(most)));
     }
 
     /// Sends every packet with a system call of its own from now on.
@@ -216,9 +220,10 @@ impl PacketSender {
         let mut done = Ok(());
         // Repair packets are the longest, and should not overtake the packets that they cover.
         waiting.sort_unstable_by_key(|run| run.len);
-        for run in &mut waiting {
-            if done.is_ok() && !run.bytes.is_empty() {
-                done = self.transmit(&run.bytes, run.len);
+        for run in waiting.iter_mut().filter(|run| !run.bytes.is_empty()) {
+            match done {
+                Ok(()) => done = self.transmit(&run.bytes, run.len),
+                Err(_) => self.unsent += (run.bytes.len() / run.len) as u64,
             }
             run.bytes.clear();
         }
@@ -231,9 +236,16 @@ impl PacketSender {
         self.unsent
     }
 
-    /// Sends consecutive packets of `len` bytes each.
-    fn transmit(&mut self, packets: &[u8], len: usize) -> io::Result<()> {
-        let (mut rest, mut retries, mut replies) = (packets, 0, 0);
+    /// Sends consecutive packets of `len` bytes each. Those that an error leaves count as not sent.
+    fn transmit(&mut self, mut packets: &[u8], len: usize) -> io::Result<()> {
+        let done = self.transmit_all(&mut packets, len);
+        self.unsent += (packets.len() / len.max(1)) as u64;
+        done
+    }
+
+    /// Sends packets; `rest` has those that are left.
+    fn transmit_all(&mut self, rest: &mut &[u8], len: usize) -> io::Result<()> {
+        let (mut retries, mut replies) = (0, 0);
         self.longest = self.longest.max(len);
         while !rest.is_empty() {
             // The offload may turn out not to work here, or no longer after a change of route.
@@ -269,7 +281,7 @@ impl PacketSender {
                 Err(e) if self.any_sent && is_outage(&e) => self.unsent += (now / len) as u64,
                 Err(e) => return Err(e),
             }
-            rest = &rest[now..];
+            *rest = &rest[now..];
         }
         Ok(())
     }

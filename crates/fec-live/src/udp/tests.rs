@@ -85,3 +85,30 @@ fn an_answer_goes_back_the_way_that_the_question_came() {
         assert_eq!(asker.recv(&mut buffer).unwrap(), 6, "{place} {asked_at}");
     }
 }
+
+/// Whoever receives is not told that a packet of its own found nobody.
+#[test]
+fn a_refusal_is_no_error_of_receiving() {
+    let closed = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.connect(closed).unwrap();
+    socket.send(b"packet").unwrap();
+    let receiver = PacketReceiver::new(socket).unwrap();
+    let mut chunk = Chunk::default();
+    receiver.receive(&mut chunk, Duration::from_millis(30)).expect("nothing came");
+    assert!(chunk.pieces.is_empty() && chunk.empty_at.is_some());
+}
+
+/// A system that does not know an option tells less. Any other refusal is an error.
+#[test]
+fn only_options_that_are_not_known_are_done_without() {
+    use super::socket::as_far_as_possible;
+    let error = |code| Err(std::io::Error::from_raw_os_error(code));
+    for code in [libc::ENOPROTOOPT, libc::EOPNOTSUPP, libc::EINVAL, libc::ENOSYS] {
+        assert!(as_far_as_possible(error(code)).is_ok(), "{code}");
+    }
+    for code in [libc::EACCES, libc::EPERM, libc::ENODEV] {
+        assert!(as_far_as_possible(error(code)).is_err(), "{code}");
+    }
+    assert!(as_far_as_possible(Ok(())).is_ok());
+}

@@ -22,6 +22,19 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);
     }
 
+    /// Clears every bit that is set in `other`, which has as many.
+    pub(crate) fn subtract(&mut self, other: &Bits) {
+        self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits &= !other);
+    }
+
+    /// The numbers of the bits that are set, in order.
+    pub(crate) fn ones(&self) -> impl Iterator<Item = u64> {
+        let words = (0..).step_by(64).zip(&self.0).filter(|(_, word)| **word != 0);
+        words.flat_map(|(first, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+        })
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }

@@ -92,7 +92,6 @@ impl Opened {
         let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
         let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
         let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
-        let stats = Stats::parse(stats, catalog.entries.len())?;
         if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
             return Err(FormatError::Catalog("its last area is not that of its pieces"));
         }
@@ -107,6 +106,8 @@ impl Opened {
                 return Err(FormatError::Catalog("bytes of a file are marked as lost"));
             }
         }
+        // A part of a later version is refused only where all else is right.
+        let stats = Stats::parse(stats, catalog.entries.len())?;
         let root = Catalog::root(catalog_bytes);
         Ok(Parsed { catalog, stats, root, digests_at, opened: self })
     }

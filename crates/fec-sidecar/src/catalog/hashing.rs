@@ -6,6 +6,7 @@ use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::{ShortDigest, shortened};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 
 /// The plain digests of consecutive blocks.
 pub(crate) fn plain_digests(bytes: &[u8], block: usize) -> Vec<ShortDigest> {
@@ -16,40 +17,72 @@ pub(crate) fn plain_digests(bytes: &[u8], block: usize) -> Vec<ShortDigest> {
     digests.map(|digest| shortened(&digest)).collect()
 }
 
+/// Tells whether all bytes are zeros.
+pub(crate) fn is_zeros(bytes: &[u8]) -> bool {
+    // Whole chunks are compared at once.
+    bytes.chunks(256).all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
 /// The BLAKE3 of a file, from the values of its whole blocks and of its tail.
 #[derive(Debug, Default)]
 pub(crate) struct FileTree {
-    /// Values of full units.
-    units: Vec<Digest>,
-    /// Values of the blocks in the unit that is not full.
-    blocks: Vec<Digest>,
+    /// Values of blocks that fill no unit yet, then those of units, of units of units, and so on.
+    levels: Vec<Vec<Digest>>,
 }
 
 /// Blocks of a unit, which is kept as a single value.
 const UNIT: usize = 64;
 
+/// Bytes that are hashed at a time: they stay in the cache on the way.
+const PIECE: u64 = 256 << 10;
+
 impl FileTree {
     /// Adds the next blocks.
     pub(crate) fn push(&mut self, values: &[Digest]) {
-        let mut left = values;
-        while !left.is_empty() {
-            if self.blocks.len() == UNIT {
-                self.units.push(blocks::subtree(&self.blocks));
-                self.blocks.clear();
-            }
-            let (now, later) = left.split_at(left.len().min(UNIT - self.blocks.len()));
-            self.blocks.extend_from_slice(now);
-            left = later;
+        values.iter().for_each(|value| self.push_at(0, *value));
+    }
+
+    fn push_at(&mut self, level: usize, value: Digest) {
+        if level == self.levels.len() {
+            self.levels.push(Vec::with_capacity(UNIT));
         }
+        if self.levels[level].len() == UNIT {
+            let unit = blocks::subtree(&self.levels[level]);
+            self.levels[level].clear();
+            self.push_at(level + 1, unit);
+        }
+        self.levels[level].push(value);
+    }
+
+    /// Adds blocks of zeros, by their numbers in the file. `each` gets the bytes of each step, and may end that.
+    pub(crate) fn push_zeros<E>(
+        &mut self,
+        numbers: Range<u64>,
+        block: u64,
+        each: impl Fn(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let together = (PIECE / block).max(1);
+        let zeros = vec![0; (together * block) as usize];
+        let mut values = vec![[0; 32]; together as usize];
+        for start in numbers.clone().step_by(together as usize) {
+            let values = &mut values[..together.min(numbers.end - start) as usize];
+            let bytes = &zeros[..values.len() * block as usize];
+            each(bytes.len() as u64)?;
+            blocks::values(bytes, block as usize, start * block, values);
+            self.push(values);
+        }
+        Ok(())
     }
 
     /// The hash. At least two values must have been added, of blocks or of the tail.
     pub(crate) fn finish(mut self) -> Digest {
-        if self.units.is_empty() {
-            return blocks::root(&self.blocks);
+        let mut level = 1;
+        while level < self.levels.len() {
+            let unit = blocks::subtree(&self.levels[level - 1]);
+            self.push_at(level, unit);
+            level += 1;
         }
-        self.units.push(blocks::subtree(&self.blocks));
-        blocks::root(&self.units)
+        blocks::root(self.levels.last().expect("values were added"))
     }
 }
 
@@ -82,7 +115,7 @@ impl ReadAt for Padded<'_> {
 
 /// The BLAKE3 of a file of a known size.
 pub(crate) fn digest_of_file(file: &impl ReadAt, of: &FileEntry, block: u64) -> io::Result<Digest> {
-    Ok(hash_file(file, of.size, block, |_, _| ())?.digest)
+    Ok(hash_file(file, of.size, block, |_, _, _| ())?.digest)
 }
 
 /// The result of hashing a file in one pass.
@@ -93,15 +126,13 @@ pub(crate) struct Hashed {
     pub(crate) tail: Option<Digest>,
 }
 
-/// Hashes a file of a known size. `each` gets the values of its whole blocks, with the number of the first.
+/// Hashes a file of a known size. `each` gets its whole blocks and their values, with the number of the first.
 pub(crate) fn hash_file(
     file: &impl ReadAt,
     size: u64,
     block: u64,
-    mut each: impl FnMut(u64, &[Digest]),
+    mut each: impl FnMut(u64, &[u8], &[Digest]),
 ) -> io::Result<Hashed> {
-    /// Bytes that are read and hashed at a time: they stay in the cache on the way.
-    const PIECE: u64 = 256 << 10;
     let whole = FileEntry::whole_blocks(size, block);
     let mut tail = vec![0; (size - whole * block) as usize];
     ReadAt::read_exact_at(file, whole * block, &mut tail)?;
@@ -119,7 +150,7 @@ pub(crate) fn hash_file(
         let (bytes, values) = (&mut bytes[..(count * block) as usize], &mut values[..count as usize]);
         ReadAt::read_exact_at(file, at * block, bytes)?;
         blocks::values(bytes, block as usize, at * block, values);
-        each(at, values);
+        each(at, bytes, values);
         tree.push(values);
         at += count;
     }
@@ -134,8 +165,19 @@ mod tests {
 
     #[test]
     fn a_file_of_any_length_has_its_hash() {
-        let bytes: Vec<u8> = (0..300_000usize).map(|i| (i * 31 + i / 251) as u8).collect();
-        for len in [1025, 2048, 64 * 1024, 64 * 1024 + 1, 65 * 1024, 128 * 1024, 129 * 1024 + 5, 300_000] {
+        let bytes: Vec<u8> = (0..5_000_000usize).map(|i| (i * 31 + i / 251) as u8).collect();
+        for len in [
+            1025,
+            2048,
+            64 * 1024,
+            64 * 1024 + 1,
+            65 * 1024,
+            128 * 1024,
+            129 * 1024 + 5,
+            4 << 20,
+            (4 << 20) + 1,
+            (4 << 20) + 65_540,
+        ] {
             let whole = len / 1024;
             let mut values = vec![[0; 32]; whole];
             blocks::values(&bytes[..whole * 1024], 1024, 0, &mut values);

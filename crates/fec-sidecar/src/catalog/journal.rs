@@ -6,10 +6,13 @@
 //! (`begun.rs`).
 
 use crate::Sidecar;
+use crate::catalog::tree::changed;
 use crate::error::SidecarError;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::output::write_own;
 use fec_base::io::own::{Stands, look};
+use fec_base::io::read_only::{Access, access_to, make_writable};
+use fec_base::io::temporary::parent;
 use fec_base::names::hex;
 use fec_core::digest::HashKind;
 use rustix::fs::Stat;
@@ -60,16 +63,29 @@ pub(crate) struct List {
     pub(crate) files: BTreeMap<usize, Pieces>,
     /// Folders and symbolic links that are made, and get their times and permissions at the end.
     pub(crate) made: HashSet<usize>,
+    /// Read-only files and folders that are made writable for the moment.
+    pub(crate) closed: Closed,
 }
 
+/// The permissions of read-only files and folders. Each is named by the number of an entry, and the bytes of its path
+/// that are meant: all of them, those of a folder around it, or none for the base.
+pub(crate) type Closed = BTreeMap<(usize, usize), u32>;
+
 impl List {
+    /// The numbers of all entries that it names. Nothing says that the sidecar has them.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = usize> {
+        let closed = self.closed.keys().map(|(entry, _)| entry);
+        self.files.keys().chain(&self.made).chain(closed).copied()
+    }
+
     /// Reads the lines below the first, and skips lines of another form.
     fn parse(text: &str, piece: u64) -> List {
         let mut list = List::default();
         for line in text.lines() {
-            match line.strip_prefix('+') {
-                Some(made) => list.made.extend(number(made).map(|made| made as usize)),
-                None => list.files.extend(parse_line(line, piece)),
+            match (line.strip_prefix('+'), line.strip_prefix('-')) {
+                (Some(made), _) => list.made.extend(number(made).map(|made| made as usize)),
+                (_, Some(closed)) => list.closed.extend(parse_closed(closed)),
+                _ => list.files.extend(parse_line(line, piece)),
             }
         }
         list
@@ -84,6 +100,11 @@ impl Lines {
     /// Adds a folder or a symbolic link that is made.
     pub(crate) fn add_made(&mut self, entry: usize) {
         self.add(|text, _| text.push_str(&format!("+{entry}")));
+    }
+
+    /// Adds a read-only file or folder that is made writable.
+    pub(crate) fn add_closed(&mut self, (entry, len): (usize, usize), mode: u32) {
+        self.add(|text, _| text.push_str(&format!("-{entry}:{len}:{mode:o}")));
     }
 
     /// Adds a file with its damaged pieces of `piece` bytes. No more of them are taken than there is room for.
@@ -125,6 +146,14 @@ impl Lines {
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)
+}
+
+fn parse_closed(line: &str) -> Option<((usize, usize), u32)> {
+    let mut words = line.split(':');
+    let (entry, len, mode) = (number(words.next()?)?, number(words.next()?)?, words.next()?);
+    let is_octal = mode.len() <= 4 && mode.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    let mode = u32::from_str_radix(mode, 8).ok().filter(|_| is_octal && words.next().is_none())?;
+    Some(((entry as usize, len as usize), mode))
 }
 
 fn parse_line(line: &str, piece: u64) -> Option<(usize, Pieces)> {
@@ -188,13 +217,6 @@ fn root_of(text: &str) -> Option<&str> {
     let root = text.lines().next()?.strip_prefix(HEAD)?;
     let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_root.then_some(root)
-}
-
-/// The time of the last change of a file or of its metadata, which nobody can choose.
-// The integer types differ between systems.
-#[allow(clippy::unnecessary_cast)]
-pub(crate) fn changed(stat: &Stat) -> (i64, i64) {
-    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
 /// Fails when a repair of the sidecar at `path` was interrupted: its half-mended files would be protected as they are.
@@ -291,14 +313,27 @@ impl Journal {
         }
     }
 
+    /// Tells whether a list is there, or can be written.
+    pub(crate) fn can_be(&self) -> bool {
+        self.is_there() || access_to(parent(&self.path)).is_ok_and(|access| access != Access::NotYours)
+    }
+
     /// Tells whether a repair with the root of this sidecar was interrupted.
     pub(crate) fn is_there(&self) -> bool {
         self.of.as_ref().is_some_and(|root| self.root == *root)
     }
 
     /// Tells whether the list that was found has all of these entries.
-    pub(crate) fn has(&self, mut files: impl Iterator<Item = usize>, made: &HashSet<usize>) -> bool {
-        self.is_there() && files.all(|entry| self.listed.contains(&entry)) && made.is_subset(&self.list.made)
+    pub(crate) fn has(
+        &self,
+        mut files: impl Iterator<Item = usize>,
+        made: &HashSet<usize>,
+        closed: &Closed,
+    ) -> bool {
+        self.is_there()
+            && files.all(|entry| self.listed.contains(&entry))
+            && made.is_subset(&self.list.made)
+            && closed.iter().all(|(key, mode)| self.list.closed.get(key) == Some(mode))
     }
 
     /// Entries of the old list whose state is unknown, or half mended, and that are not in `files` or `made`.
@@ -317,7 +352,10 @@ impl Journal {
     pub(crate) fn begin(&mut self, lines: Lines) -> Result<()> {
         let mut text = lines.0;
         text.insert_str(0, &format!("{HEAD}{}\n", self.root));
+        let fail = |e| Error::io(Action::Write, self.path.as_path(), e);
+        let made = make_writable(parent(&self.path)).map_err(fail)?;
         write_own(&self.path, &text, true)?;
+        drop(made);
         let fail = |e| Error::io(Action::Read, self.path.as_path(), e);
         if let Stands::Own(_, meta) = look(&self.path).map_err(fail)? {
             self.changed = Some(changed_at(&meta));
@@ -337,6 +375,7 @@ impl Journal {
         let read = file.take(MOST_OF_HEAD).read_to_end(&mut head);
         // A list that can no longer be read was written or read before, so it is one's own.
         if read.is_err() || root_of(&String::from_utf8_lossy(&head)) == Some(&self.root) {
+            let _made = make_writable(parent(&self.path));
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -371,6 +410,7 @@ mod tests {
         List {
             files: files.iter().map(|(entry, offsets)| (*entry, pieces(offsets))).collect(),
             made: made.iter().copied().collect(),
+            closed: Closed::from([((0, 0), 0o555), ((7, 3), 0o2444)]),
         }
     }
 
@@ -380,9 +420,13 @@ mod tests {
         let mut lines = Lines::default();
         [0, 11].into_iter().for_each(|entry| lines.add_made(entry));
         whole.files.iter().for_each(|(entry, pieces)| lines.add_file(*entry, pieces.0.iter().copied(), 4096));
+        whole.closed.iter().for_each(|(key, mode)| lines.add_closed(*key, *mode));
         let text = lines.0;
         let first = "3 0:0000000000000007000000000001f007 12288:000000000005d007";
-        assert_eq!(text, format!("+0\n+11\n{first}\n7\n9 1099511627776:00001f0000000007\n"));
+        assert_eq!(
+            text,
+            format!("+0\n+11\n{first}\n7\n9 1099511627776:00001f0000000007\n-0:0:555\n-7:3:2444\n")
+        );
         assert_eq!(List::parse(&text, 4096), whole);
     }
 
@@ -426,6 +470,14 @@ mod tests {
             "-1",
             "+",
             "++1",
+            "-1:2",
+            "-1:2:",
+            "-1:2:8",
+            "-1:2:+7",
+            "-1:2:17777",
+            "-1:2:555:",
+            "--1:2:555",
+            "-1:-2:555",
             "+-1",
             "18446744073709551616",
             "1 ",

@@ -4,7 +4,7 @@
 mod open;
 
 pub(crate) use crate::catalog::generations::{LOST, NOTHING};
-use crate::catalog::generations::{PiecesFound, area_of};
+use crate::catalog::generations::{Opened, PiecesFound, area_of};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Reader, Shifts};
 use crate::catalog::sealed::SealedBytes;
@@ -19,11 +19,13 @@ use fec_core::error::FormatError;
 use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::parts::Exclusion;
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -174,6 +176,11 @@ impl Sidecar {
         &self.path
     }
 
+    /// Tells whether it was opened from the file with this stat, and not from another that came to stand at its path.
+    pub fn is_of(&self, stat: &Metadata) -> bool {
+        self.seen == fingerprint_of(stat)
+    }
+
     /// The root: the hash of its whole record of the files; for a sealed sidecar, the root of its container.
     pub fn root(&self) -> Digest {
         self.sealed.as_ref().map_or(self.root, |(_, root)| *root)
@@ -202,6 +209,14 @@ impl Sidecar {
     /// Times and permissions, and the path to the base.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// The exclusion of updates; nothing, where a root or a signature was asked for and does not prove it.
+    pub(crate) fn believed_exclusion(&self) -> Cow<'_, Exclusion> {
+        match self.proof {
+            Proof::Root => Cow::Owned(Exclusion::default()),
+            _ => Cow::Borrowed(&self.stats.exclusion),
+        }
     }
 
     /// The pieces of its metadata that are left.
@@ -241,19 +256,17 @@ impl Sidecar {
         self.digest(self.starts[group].1 + self.catalog.groups[group].positions() + nth)
     }
 
-    /// The digests of a file's whole blocks, from number `first` on.
+    /// The digests of a file's whole blocks, from number `first` on; `None` for zeros without a position.
     pub(crate) fn digests_of_file<'a>(
         &'a self,
         file: &'a FileEntry,
         first: u64,
-    ) -> impl Iterator<Item = ShortDigest> + 'a {
-        let mut before = 0;
-        let runs = file.runs.iter().filter_map(move |run| {
-            let skipped = first.saturating_sub(before).min(run.count);
-            before += run.count;
-            (skipped < run.count).then_some(run.start + skipped..run.start + run.count)
-        });
-        runs.flatten().map(|position| self.digest_of(position))
+    ) -> impl Iterator<Item = Option<ShortDigest>> + 'a {
+        let parts = file.parts(self.catalog.block.into()).skip_while(move |(blocks, _)| blocks.end <= first);
+        parts.flat_map(move |(blocks, start)| {
+            let numbers = first.max(blocks.start)..blocks.end;
+            numbers.map(move |nth| start.map(|start| self.digest_of(start + (nth - blocks.start))))
+        })
     }
 
     /// The digests of all shards, group by group, as they stand in the catalog.
@@ -312,6 +325,15 @@ impl Sidecar {
     /// # Errors
     /// Those of the file.
     pub(crate) fn metadata_before(&self, settings: &Settings) -> Result<Vec<(Generation, Vec<u8>)>> {
+        let opened = self.opened_before(settings)?.into_iter();
+        Ok(opened.map(|opened| (opened.of, opened.metadata)).collect())
+    }
+
+    /// The earlier generations that can still be restored.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(crate) fn opened_before(&self, settings: &Settings) -> Result<Vec<Opened>> {
         if self.older.is_empty() {
             return Ok(Vec::new());
         }
@@ -322,7 +344,7 @@ impl Sidecar {
         for of in &self.older {
             let Some(places) = found.get(of) else { continue };
             let opened = reader.restore(*of, places).map_err(fail)?;
-            all.extend(opened.map(|opened| (*of, opened.metadata)));
+            all.extend(opened);
         }
         Ok(all)
     }

@@ -1,4 +1,4 @@
-//! Bytes of files that were found in other places.
+//! Bytes of files that stand in other places, or are known to be zeros.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,10 +8,15 @@ use std::ops::Range;
 pub(crate) struct MovedSpan {
     pub(crate) at: u64,
     pub(crate) len: u64,
-    /// The number of the source.
+    /// The number of the source, or [`ZEROS`].
     pub(crate) source: u32,
     pub(crate) offset: u64,
+    /// True if the source is another protected file, which has these bytes too, or is [`ZEROS`].
+    pub(crate) is_twin: bool,
 }
+
+/// The source of zeros.
+pub(crate) const ZEROS: u32 = u32::MAX;
 
 impl MovedSpan {
     pub(crate) fn end(&self) -> u64 {
@@ -28,23 +33,50 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    pub(crate) fn new(mut spans: Vec<MovedSpan>, sources: Vec<Box<[u8]>>) -> Moved {
-        spans.sort_unstable_by_key(|span| span.at);
-        Moved { spans, sources }
+    pub(crate) fn new(spans: Vec<MovedSpan>, sources: Vec<Box<[u8]>>) -> Moved {
+        let mut moved = Moved { spans: Vec::new(), sources };
+        moved.extend(spans);
+        moved
+    }
+
+    /// Adds spans. Bytes that stand in several of them are taken from one.
+    pub(crate) fn extend(&mut self, spans: Vec<MovedSpan>) {
+        self.spans.extend(spans);
+        self.spans.sort_unstable_by_key(|span| span.at);
+        let mut end = 0;
+        self.spans.retain_mut(|span| {
+            let cut = end.max(span.at) - span.at;
+            let is_new = cut < span.len;
+            if is_new {
+                end = span.end();
+                (span.at, span.offset, span.len) = (span.at + cut, span.offset + cut, span.len - cut);
+            }
+            is_new
+        });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// All spans, by address.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &MovedSpan> {
-        self.spans.iter()
+    /// The spans that were searched for and found, by address.
+    pub(crate) fn found(&self) -> impl Iterator<Item = &MovedSpan> {
+        self.spans.iter().filter(|span| !span.is_twin)
     }
 
-    /// The paths of the sources that spans use.
+    /// The paths of the sources that such spans use.
     pub(crate) fn used_sources(&self) -> HashSet<&[u8]> {
-        self.spans.iter().map(|span| &*self.sources[span.source as usize]).collect()
+        self.found().map(|span| &*self.sources[span.source as usize]).collect()
+    }
+
+    /// The number of bytes in this range of addresses that stand elsewhere.
+    pub(crate) fn len_within(&self, range: Range<u64>) -> u64 {
+        self.within(range).map(|span| span.len).sum()
+    }
+
+    /// Tells whether all bytes in this range of addresses stand elsewhere.
+    pub(crate) fn covers(&self, range: Range<u64>) -> bool {
+        self.len_within(range.clone()) == range.end - range.start
     }
 
     /// The spans in this range of addresses, cut to it.
@@ -56,4 +88,10 @@ impl Moved {
             MovedSpan { at: start, len: end - start, offset: span.offset + (start - span.at), ..*span }
         })
     }
+}
+
+/// The folders above a path, the nearest first.
+pub(crate) fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+    slashes.map(|(at, _)| &path[..at])
 }

@@ -1,21 +1,24 @@
 //! The assignment of bytes to shards, for files that are protected for the first time (docs/FORMAT.md, section 17.8).
 
+use fec_core::area::AreaCode;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
-use fec_core::format::sidecar::catalog::{Catalog, SidecarGroup};
+use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::group::{GroupCode, RUN, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
-use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use fec_core::params::{Form, GroupGeometry};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Recovery data for each original byte, in parts of 10,000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redundancy(u32);
 
 impl Redundancy {
-    /// The default: 16 %, which is 220 + 36 shards.
+    /// The default: 16 %.
     pub const DEFAULT: Redundancy = Redundancy(1600);
 
     /// Recovery data in parts of 10,000, from 1 to 1,270,000, which is 127 times the originals; `None` beyond.
@@ -25,8 +28,8 @@ impl Redundancy {
 
     /// The redundancy of a sidecar with sets of this code: the default if it gives this code, else the ratio of
     /// recovery shards to originals.
-    pub(crate) fn of(code: Code) -> Redundancy {
-        let (k, m) = (code.k() as u64, code.m() as u64);
+    pub(crate) fn of(code: GroupCode) -> Redundancy {
+        let (k, m) = (code.k(), code.m());
         if Redundancy::DEFAULT.recovery(k) == m {
             return Redundancy::DEFAULT;
         }
@@ -46,24 +49,71 @@ impl Redundancy {
         (k * u64::from(self.0)).div_ceil(10_000)
     }
 
-    /// The most originals of a set.
-    fn most(self) -> u64 {
-        (1..=255).rev().find(|k| k + self.recovery(*k) <= 256).unwrap_or(1)
+    /// The most originals of a set with at most `m` recovery shards and `n` shards.
+    fn most(self, m: u64, n: u64) -> u64 {
+        let by_recovery = m * 10_000 / u64::from(self.0);
+        // Without the ceiling of the recovery shards the second bound may be one too many.
+        let by_shards = n * 10_000 / (10_000 + u64::from(self.0));
+        let most = by_recovery.min(by_shards);
+        if most + self.recovery(most) > n { most - 1 } else { most }
     }
 
-    /// The code, and the number of its sets, for this number of positions.
-    pub(crate) fn shape(self, positions: u64) -> (Code, u64) {
-        let sets = positions.div_ceil(self.most()).max(1);
-        let k = positions.div_ceil(sets).max(1);
-        let code = Code::new(k as usize, self.recovery(k) as usize).expect("k + m is at most 256");
+    /// The code, and the number of its sets, for this number of positions of `block` bytes (docs/FORMAT.md, section
+    /// 17.8).
+    pub(crate) fn shape(self, positions: u64, block: u64) -> (GroupCode, u64) {
+        let small = self.most(255, 256).max(1);
+        let most = self.most(most_recovery(block), 1 << 16);
+        let runs = most / RUN * RUN;
+        let (sets, k) = match positions {
+            _ if positions <= small => (1, positions.max(1)),
+            _ if positions <= most => (1, positions),
+            _ if runs > small => {
+                let sets = positions.div_ceil(runs);
+                (sets, positions.div_ceil(sets).next_multiple_of(RUN))
+            }
+            _ => {
+                let sets = positions.div_ceil(small);
+                (sets, positions.div_ceil(sets))
+            }
+        };
+        let m = self.recovery(k);
+        let code = match k <= small {
+            true => GroupCode::Small(Code::new(k as usize, m as usize).expect("k + m is at most 256")),
+            false => GroupCode::Wide(AreaCode::new(k as usize, m as usize).expect("it is at most 65,536")),
+        };
         (code, sets)
+    }
+}
+
+/// The most recovery shards of a set: they fit into a third of the memory that is allowed by default.
+fn most_recovery(block: u64) -> u64 {
+    const MOST: u64 = 8192;
+    const MEMORY: u64 = 32 << 20;
+    (MEMORY / block).min(MOST)
+}
+
+/// Bytes that take no positions of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    /// Whole blocks of zeros, by entry and number.
+    pub(crate) zeros: HashMap<usize, Vec<Range<u64>>>,
+    /// Files that have the bytes of another one: both entries.
+    pub(crate) twins: BTreeMap<usize, usize>,
+}
+
+/// Adds blocks behind all others.
+pub(crate) fn add_blocks(blocks: &mut Vec<Range<u64>>, more: Range<u64>) {
+    match blocks.last_mut() {
+        _ if more.is_empty() => {}
+        Some(last) if last.end == more.start => last.end = more.end,
+        _ => blocks.push(more),
     }
 }
 
 /// Bytes of a block for files of this total length.
 pub(crate) fn block_len(files_len: u64) -> u32 {
     const SMALLEST: u64 = 256 << 10;
-    const MOST_BLOCKS: u64 = 1 << 18;
+    const MOST_BLOCKS: u64 = 1 << 22;
     match files_len {
         0..=SMALLEST => 1024,
         _ => (12..16)
@@ -73,31 +123,68 @@ pub(crate) fn block_len(files_len: u64) -> u32 {
     }
 }
 
-/// Assigns positions to all bytes of files: whole blocks first, then all tails. Returns the number of positions.
-fn place(entries: &mut [Entry], block: u64) -> u64 {
-    let files = |entries: &mut [Entry], place: &mut dyn FnMut(&mut FileEntry)| {
-        for entry in entries {
-            if let EntryKind::File(file) = &mut entry.kind {
-                place(file);
+/// Assigns positions to all bytes of files but `content`: whole blocks first, then all tails. Returns the number of
+/// positions.
+fn place(entries: &mut [Entry], block: u64, content: &Content) -> u64 {
+    let files = |entries: &mut [Entry], place: &mut dyn FnMut(usize, &mut FileEntry)| {
+        for (nth, entry) in entries.iter_mut().enumerate() {
+            if let EntryKind::File(file) = &mut entry.kind
+                && !content.twins.contains_key(&nth)
+            {
+                place(nth, file);
             }
         }
     };
     let mut next = 0;
-    files(entries, &mut |file| {
-        let count = FileEntry::whole_blocks(file.size, block);
-        if count > 0 {
-            file.runs = vec![Run { start: next, count }];
-            next += count;
-        }
+    files(entries, &mut |nth, file| {
+        let zeros = content.zeros.get(&nth).map_or(&[][..], |zeros| zeros);
+        file.runs = runs_between(FileEntry::whole_blocks(file.size, block), zeros, &mut next);
     });
     let mut bins = Bins { block, first: next, filled: Vec::new() };
-    files(entries, &mut |file| {
+    files(entries, &mut |_, file| {
         let len = file.tail_len(block);
         if len > 0 {
             file.tail = bins.take(len);
         }
     });
+    share(entries, &content.twins);
     next + bins.filled.len() as u64
+}
+
+/// The runs of `whole` blocks at the next positions, but for those of zeros.
+pub(crate) fn runs_between(whole: u64, zeros: &[Range<u64>], next: &mut u64) -> Vec<Run> {
+    let (mut runs, mut block) = (Vec::new(), 0);
+    let end = whole..whole;
+    for zeros in zeros.iter().chain([&end]) {
+        if block < zeros.start {
+            let count = zeros.start - block;
+            runs.push(Run { block, start: *next, count });
+            *next += count;
+        }
+        block = zeros.end;
+    }
+    runs
+}
+
+/// Gives each file with the bytes of another one that one's places.
+pub(crate) fn share(entries: &mut [Entry], twins: &BTreeMap<usize, usize>) {
+    for (twin, of) in twins {
+        let EntryKind::File(FileEntry { runs, tail, .. }) = &entries[*of].kind else { continue };
+        let (of_runs, of_tail) = (runs.clone(), *tail);
+        if let EntryKind::File(file) = &mut entries[*twin].kind {
+            (file.runs, file.tail) = (of_runs, of_tail);
+        }
+    }
+}
+
+/// Gives each file with the bytes of another one that one's digest.
+pub(crate) fn share_digests(entries: &mut [Entry], twins: &BTreeMap<usize, usize>) {
+    for (twin, of) in twins {
+        let EntryKind::File(FileEntry { blake3, .. }) = entries[*of].kind else { continue };
+        if let EntryKind::File(file) = &mut entries[*twin].kind {
+            file.blake3 = blake3;
+        }
+    }
 }
 
 /// Positions that tails are packed into. No tail spans two positions.
@@ -129,29 +216,25 @@ impl Bins {
     }
 }
 
-/// The catalog of these entries without their digests, and the geometry of the metadata.
+/// The catalog of these entries without their digests, and the geometry of the metadata, of which `stats_len` bytes
+/// stand behind the catalog. `content` takes no positions.
 pub(crate) fn plan(
     mut entries: Vec<Entry>,
     redundancy: Redundancy,
-    base: &[u8],
+    stats_len: u64,
+    (block, content): (u32, &Content),
 ) -> Result<(Catalog, GroupGeometry), FormatError> {
-    let files_len = entries.iter().map(|entry| match &entry.kind {
-        EntryKind::File(file) => file.size,
-        _ => 0,
-    });
-    let block = block_len(files_len.sum());
-    let positions = place(&mut entries, block.into());
-    let (code, sets) = redundancy.shape(positions);
+    let positions = place(&mut entries, block.into(), content);
+    let (code, sets) = redundancy.shape(positions, block.into());
     let group = group(code, sets, 0)?;
     let area = Area { start: 0, blocks: group.recovery(), pieces: 2, piece_len: 0 };
     let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
-    let stats_len = Stats::len_for(catalog.entries.len(), base) as u64;
     let geometry = fit_pieces(&mut catalog, stats_len)?;
     Ok((catalog, geometry))
 }
 
 /// A group of this many sets, the first of an area.
-pub(crate) fn group(code: Code, sets: u64, area: u32) -> Result<SidecarGroup, FormatError> {
+pub(crate) fn group(code: GroupCode, sets: u64, area: u32) -> Result<SidecarGroup, FormatError> {
     let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
     let sets = u32::try_from(sets).map_err(|_| limit)?;
     Ok(SidecarGroup { code, sets, area, first: 0 })
@@ -180,21 +263,21 @@ pub(crate) fn len_anew(
     redundancy: Redundancy,
     stats_len: u64,
 ) -> Result<u64, FormatError> {
-    let (code, sets) = redundancy.shape(positions);
-    let shards = code.n() as u64 * sets;
+    let (code, sets) = redundancy.shape(positions, catalog.block.into());
+    let shards = (code.k() + code.m()) * sets;
     let head_len = catalog.head_bytes().len() as u64;
     let geometry = metadata_geometry(head_len + 16 * shards + 8 * catalog.anchors() + stats_len, code)?;
     let shape = geometry.shape();
     let piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u64;
     let pieces = shape.code.n() as u64 * u64::from(shape.sets);
-    Ok(code.m() as u64 * sets * u64::from(catalog.block) + pieces * piece_len)
+    Ok(code.m() * sets * u64::from(catalog.block) + pieces * piece_len)
 }
 
 /// The coding of metadata of this length, beside shards of this code.
-pub(crate) fn metadata_geometry(len: u64, code: Code) -> Result<GroupGeometry, FormatError> {
+pub(crate) fn metadata_geometry(len: u64, code: GroupCode) -> Result<GroupGeometry, FormatError> {
     /// Shards of all sets of large metadata.
     const SHARDS: u64 = 128;
-    let (k, m) = (code.k() as u64, code.m() as u64);
+    let (k, m) = (code.k(), code.m());
     let recovery = (SHARDS * m).div_ceil(k + m).clamp(SHARDS / 4, SHARDS - 1);
     let originals = SHARDS - recovery;
     let (k, m) = if len >= 4096 * originals {
@@ -213,15 +296,23 @@ mod tests {
 
     #[test]
     fn redundancy_is_at_least_what_was_asked_for() {
-        for (parts, positions, k, m, sets) in [
-            (1600, 48_829, 220, 36, 222),
-            (1600, 3, 3, 1, 1),
-            (500, 1000, 200, 10, 5),
-            (10_000, 256, 128, 128, 2),
-            (20_000, 85, 85, 170, 1),
-            (1600, 0, 1, 1, 1),
+        for (parts, positions, block, k, m, sets) in [
+            (1600, 0, 4096, 1, 1, 1),
+            (1600, 3, 4096, 3, 1, 1),
+            (1600, 220, 1024, 220, 36, 1),
+            (1600, 221, 1024, 221, 36, 1),
+            (1600, 51_200, 4096, 51_200, 8192, 1),
+            (1600, 51_201, 4096, 25_728, 4117, 2),
+            (1600, 2_621_440, 4096, 50_432, 8070, 52),
+            (1600, 1 << 20, 65_536, 3200, 512, 328),
+            (500, 1000, 4096, 1000, 50, 1),
+            (1, 1 << 20, 4096, 61_696, 7, 17),
+            (10_000, 256, 4096, 256, 256, 1),
+            (20_000, 85, 4096, 85, 170, 1),
+            (1_270_000, 1000, 4096, 2, 254, 500),
+            (1_270_000, 1000, 65_536, 2, 254, 500),
         ] {
-            let (code, found) = Redundancy(parts).shape(positions);
+            let (code, found) = Redundancy(parts).shape(positions, block);
             assert_eq!((code.k(), code.m(), found), (k, m, sets), "{parts} of {positions}");
         }
     }
@@ -232,9 +323,9 @@ mod tests {
             (0, 1024),
             (256 << 10, 1024),
             ((256 << 10) + 1, 4096),
-            (1 << 30, 4096),
-            ((1 << 30) + 1, 8192),
-            (16 << 30, 65_536),
+            (16 << 30, 4096),
+            ((16 << 30) + 1, 8192),
+            (256 << 30, 65_536),
             (1 << 50, 65_536),
         ] {
             assert_eq!(block_len(len), block, "{len}");

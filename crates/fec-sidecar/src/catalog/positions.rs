@@ -1,12 +1,12 @@
 //! Maps positions to the bytes of files, and back.
 
 use crate::catalog::bits::Bits;
-use crate::catalog::moved::Moved;
+use crate::catalog::moved::{Moved, ZEROS};
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_core::format::sidecar::catalog::Catalog;
-use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
-use std::collections::HashMap;
+use fec_core::format::sidecar::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run};
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -35,7 +35,8 @@ impl Span {
     }
 }
 
-/// All bytes of all files, by address. No two spans overlap.
+/// All bytes of all files that have addresses, by these. Spans with common addresses are of files that share all of
+/// them.
 #[derive(Debug)]
 pub(crate) struct Positions {
     spans: Vec<Span>,
@@ -52,18 +53,17 @@ impl Positions {
         let mut spans = Vec::new();
         for (entry, of) in (0..).zip(entries) {
             let EntryKind::File(file) = &of.kind else { continue };
-            let mut offset = 0;
             for run in &file.runs {
-                let (at, len) = (run.start * block, run.count * block);
+                let (at, len, offset) = (run.start * block, run.count * block, run.block * block);
                 spans.push(Span { at, len, entry, offset, is_packed: false });
-                offset += len;
             }
             let len = file.tail_len(block);
             if len > 0 {
+                let offset = file.size - len;
                 spans.push(Span { at: file.tail, len, entry, offset, is_packed: true });
             }
         }
-        spans.sort_unstable_by_key(|span| span.at);
+        spans.sort_unstable_by_key(|span| (span.at, span.entry));
         Positions { spans, block }
     }
 
@@ -74,6 +74,18 @@ impl Positions {
         let end = range.end;
         let spans = self.spans[first..].iter().take_while(move |span| span.at < end);
         spans.map(move |span| span.within(&range))
+    }
+
+    /// The number of bytes of files that have these positions.
+    pub(crate) fn len(&self, positions: Range<u64>) -> u64 {
+        let mut end = 0;
+        let spans = self.within(positions);
+        spans.filter(|span| std::mem::replace(&mut end, span.end()) <= span.at).map(|span| span.len).sum()
+    }
+
+    /// All spans, by address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Span> {
+        self.spans.iter()
     }
 
     /// The positions that hold any bytes.
@@ -94,37 +106,74 @@ impl Positions {
     }
 }
 
-/// The positions of a file's whole blocks, by number.
-pub(crate) struct Blocks<'a> {
-    file: &'a FileEntry,
-    /// The number of whole blocks before each run.
-    before: Vec<u64>,
+/// The positions of the blocks of a file that have an anchor, each with the number of the block.
+pub(crate) fn anchored(file: &FileEntry, block: u64) -> impl Iterator<Item = (u64, u64)> {
+    let step = (ANCHOR_EVERY / block).max(1);
+    file.runs.iter().flat_map(move |run| {
+        let numbers = (run.block.next_multiple_of(step)..run.block + run.count).step_by(step as usize);
+        numbers.map(|nth| (nth, run.start + (nth - run.block)))
+    })
 }
 
-impl<'a> Blocks<'a> {
-    pub(crate) fn of(file: &'a FileEntry) -> Blocks<'a> {
-        let mut next = 0;
-        let before = file.runs.iter().map(|run| {
-            next += run.count;
-            next - run.count
-        });
-        Blocks { file, before: before.collect() }
-    }
+/// The places of tails that several files share.
+pub(crate) fn shared_tails(catalog: &Catalog) -> HashSet<u64> {
+    let block = catalog.block.into();
+    let mut seen = HashSet::new();
+    let tails = catalog.files().filter(|(_, file)| file.tail_len(block) > 0).map(|(_, file)| file.tail);
+    tails.filter(|tail| !seen.insert(*tail)).collect()
+}
 
-    /// The position of a whole block.
-    pub(crate) fn position(&self, nth: u64) -> Option<u64> {
-        self.positions(nth..nth + 1).next().map(|(_, run)| run.start)
+/// Cuts runs where a run of another file begins or ends within them, so that files share whole runs.
+pub(crate) fn cut_shared(entries: &mut [Entry]) {
+    let mut cuts: Vec<u64> = Vec::new();
+    for entry in &*entries {
+        if let EntryKind::File(file) = &entry.kind {
+            cuts.extend(file.runs.iter().flat_map(|run| [run.start, run.start + run.count]));
+        }
     }
+    cuts.sort_unstable();
+    cuts.dedup();
+    for entry in entries {
+        let EntryKind::File(file) = &mut entry.kind else { continue };
+        let cut = |run: &Run| {
+            let within = cuts.partition_point(|cut| *cut <= run.start);
+            let end = run.start + run.count;
+            let ends: Vec<u64> =
+                cuts[within..].iter().copied().take_while(|cut| *cut < end).chain([end]).collect();
+            let (mut start, run) = (run.start, *run);
+            ends.into_iter().map(move |end| {
+                let part = Run { block: run.block + (start - run.start), start, count: end - start };
+                start = end;
+                part
+            })
+        };
+        file.runs = file.runs.iter().flat_map(cut).collect();
+    }
+}
 
-    /// The runs of some whole blocks, each with the number of its first block.
-    pub(crate) fn positions(&self, numbers: Range<u64>) -> impl Iterator<Item = (u64, Run)> {
-        let first = self.before.partition_point(|before| *before <= numbers.start).saturating_sub(1);
-        let runs = self.before[first..].iter().zip(&self.file.runs[first..]);
-        runs.take_while(move |(before, _)| **before < numbers.end).filter_map(move |(before, run)| {
-            let (start, end) = (numbers.start.max(*before), numbers.end.min(before + run.count));
-            (start < end).then(|| (start, Run { start: run.start + (start - before), count: end - start }))
-        })
-    }
+/// The anchors of all files. `of_blocks` has those of all positions with one, in order.
+pub(crate) fn anchors(catalog: &Catalog, of_blocks: &[(u64, u64)]) -> Vec<u64> {
+    let positions = catalog.files().flat_map(|(_, file)| anchored(file, catalog.block.into()));
+    let anchor = |(_, position): (u64, u64)| {
+        let at = of_blocks.binary_search_by_key(&position, |(position, _)| *position);
+        of_blocks[at.expect("each block that should have an anchor got one")].1
+    };
+    positions.map(anchor).collect()
+}
+
+/// The position of a whole block of a file; `None` for zeros.
+pub(crate) fn position_of(file: &FileEntry, nth: u64) -> Option<u64> {
+    runs_of(file, nth..nth + 1).next().map(|run| run.start)
+}
+
+/// The runs of some whole blocks of a file.
+pub(crate) fn runs_of(file: &FileEntry, numbers: Range<u64>) -> impl Iterator<Item = Run> {
+    let first = file.runs.partition_point(|run| run.block + run.count <= numbers.start);
+    let runs = file.runs[first..].iter().take_while(move |run| run.block < numbers.end);
+    runs.map(move |run| {
+        let (start, end) = (numbers.start.max(run.block), numbers.end.min(run.block + run.count));
+        Run { block: start, start: run.start + (start - run.block), count: end - start }
+    })
 }
 
 /// The most files that a reader keeps open: a few more than a set has shards.
@@ -195,6 +244,11 @@ impl<'a> PositionReader<'a> {
         Ok(&self.open[&entry])
     }
 
+    /// Tells whether all bytes at these addresses stand elsewhere than in their own files.
+    pub(crate) fn has_elsewhere(&self, at: Range<u64>) -> bool {
+        self.moved.is_some_and(|moved| moved.covers(at))
+    }
+
     /// Reads a span of a file, each part from where it stands.
     ///
     /// # Errors
@@ -205,8 +259,18 @@ impl<'a> PositionReader<'a> {
         for moved in elsewhere.into_iter().flat_map(|moved| moved.within(span.at..span.end())) {
             self.read_here(span, at..moved.at, out)?;
             let part = &mut out[(moved.at - span.at) as usize..][..moved.len as usize];
-            let source = self.catalog.entries.len() as u32 + moved.source;
-            self.file(source)?.read_exact_at(moved.offset, part)?;
+            if moved.source == ZEROS {
+                part.fill(0);
+            } else {
+                let source = self.catalog.entries.len() as u32 + moved.source;
+                let file = self.file(source)?;
+                match file.read_exact_at(moved.offset, part) {
+                    Err(e) if moved.is_twin && e.kind() == io::ErrorKind::UnexpectedEof => {
+                        read_as_far_as_it_goes(file, moved.offset, part)?;
+                    }
+                    read => read?,
+                }
+            }
             at = moved.end();
         }
         self.read_here(span, at..span.end(), out)
@@ -244,6 +308,10 @@ impl<'a> PositionReader<'a> {
         let positions = self.positions;
         for span in positions.within(first..end) {
             let start = (span.at - base) as usize;
+            // Another file has given the bytes.
+            if start < filled {
+                continue;
+            }
             out[filled..start].fill(0);
             filled = start + span.len as usize;
             let piece = &mut out[start..filled];

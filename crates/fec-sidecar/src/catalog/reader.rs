@@ -4,6 +4,7 @@
 mod restoring;
 
 use crate::catalog::generations::{Links, Seen, area_of};
+use crate::catalog::hashing::is_zeros;
 use fec_base::context::Settings;
 use fec_base::io::ReadAt;
 use fec_core::digest::Digest;
@@ -163,7 +164,7 @@ impl<'a> Reader<'a> {
         }
         let blank = |at: u64, len: u64| {
             let mut bytes = vec![0; len as usize];
-            self.fill(at, &mut bytes).is_some() && bytes.iter().all(|byte| *byte == 0)
+            self.fill(at, &mut bytes).is_some() && is_zeros(&bytes)
         };
         let shape = of.geometry.shape();
         // Pieces are written in this order, so nothing follows the first missing piece.

@@ -1,29 +1,52 @@
 //! Finds everything to protect: files, folders and links below a base, in the order of their paths.
 
+use crate::catalog::folder::around;
+use crate::catalog::patterns::Patterns;
+use crate::catalog::seen::{Reasons, Seen, UNSEEN, is_below, reason_of};
 use crate::error::SidecarError;
-use fec_base::error::{Action, Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, Result};
+use fec_base::io::base::Base;
 use fec_base::io::list;
-use fec_base::io::own::open_regular;
 use fec_base::io::temporary::parent;
-use fec_core::format::sidecar::stat::Stat;
-use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use fec_core::format::sidecar::parts::Reason;
+use fec_core::format::sidecar::stat::{Stat, mark};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, is_path, most_paths};
+use rustix::fs::Stat as SystemStat;
+use rustix::process::geteuid;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The choice of what to protect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Selection<'a> {
-    /// Files and folders.
-    pub(crate) paths: &'a [PathBuf],
-    /// Patterns of excluded paths, relative to the base, or of names.
-    pub(crate) exclude: &'a [String],
+    /// Files and folders, without links in their paths.
+    pub(crate) named: &'a [(PathBuf, Metadata)],
+    /// Patterns of what is left out.
+    pub(crate) patterns: &'a Patterns<'a>,
     /// True if file systems that are mounted below are left out.
     pub(crate) one_file_system: bool,
+    /// Paths that are left out, since they could not be read.
+    pub(crate) omitted: &'a Reasons,
+    /// Files that are not looked at, since they could not be read.
+    pub(crate) kept: &'a Reasons,
+    /// The entries of an old sidecar that stand for these files, and for what stands at or below other paths.
+    pub(crate) keep: &'a dyn Fn(&Reasons) -> Vec<Kept>,
+}
+
+/// An entry of an old sidecar that stands for what cannot be looked at.
+pub(crate) struct Kept {
+    pub(crate) entry: Entry,
+    pub(crate) stat: Stat,
+    pub(crate) mark: u64,
+    /// Why it is kept.
+    pub(crate) reason: Reason,
+    /// The path of the file that a hard link is a name of.
+    pub(crate) first: Option<Box<[u8]>>,
 }
 
 /// The files, folders and links that were found, by path.
@@ -33,10 +56,17 @@ pub(crate) struct Tree {
     pub(crate) entries: Vec<Entry>,
     /// The stat of each entry.
     pub(crate) stats: Vec<Stat>,
-    /// The fingerprint of each entry, to detect later changes.
-    pub(crate) seen: Vec<u64>,
+    /// The mark of each entry, zero for what is no file.
+    pub(crate) marks: Vec<u64>,
+    /// The entries as they were found.
+    pub(crate) seen: Seen,
     /// Devices, sockets and FIFOs, which hold nothing to protect.
     pub(crate) skipped: Vec<PathBuf>,
+    /// Other sidecars in the folders, and their signatures and lists.
+    pub(crate) sidecars: Vec<PathBuf>,
+    /// Paths that are not protected, and entries that are kept as they were.
+    pub(crate) omitted: Reasons,
+    pub(crate) kept: Reasons,
 }
 
 /// A fingerprint that tells whether a file is still the same and unchanged.
@@ -44,6 +74,21 @@ pub(crate) fn fingerprint(of: (u64, u64, u64), modified: (i64, i64), changed: (i
     let mut hasher = DefaultHasher::new();
     (of, modified, changed).hash(&mut hasher);
     hasher.finish()
+}
+
+/// The time of the last change of a file or of its metadata, which nobody can choose.
+// The integer types differ between systems.
+#[allow(clippy::unnecessary_cast)]
+pub(crate) fn changed(stat: &SystemStat) -> (i64, i64) {
+    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
+}
+
+/// The fingerprint of a file by its stat.
+// The integer types differ between systems.
+#[allow(clippy::unnecessary_cast)]
+pub(crate) fn fingerprint_of_stat(stat: &SystemStat) -> u64 {
+    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
+    fingerprint((stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64), modified, changed(stat))
 }
 
 /// The fingerprint of a file by its metadata.
@@ -67,12 +112,18 @@ pub(crate) fn resolved(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The base of paths: the folder of the sidecar if it holds all of them, else the deepest folder that does.
+/// The base of paths: the folder of the sidecar if it holds all of them, or the one around a folder `.fec`, else the
+/// deepest folder that does.
 pub(crate) fn base_of(paths: &[PathBuf], output: &Path) -> Result<PathBuf> {
     let home = resolved(output)?.parent().map(Path::to_path_buf).unwrap_or_default();
     let paths: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect::<Result<_>>()?;
     if paths.iter().all(|path| path.starts_with(&home)) {
         return Ok(home);
+    }
+    if let Some(around) = around(output).map_err(|e| Error::io(Action::Read, output, e))?
+        && paths.iter().all(|path| path.starts_with(&around))
+    {
+        return Ok(around);
     }
     let mut base = paths[0].parent().map_or_else(|| paths[0].clone(), Path::to_path_buf);
     while !paths.iter().all(|path| path.starts_with(&base) && (*path != base || path.is_dir())) {
@@ -83,50 +134,55 @@ pub(crate) fn base_of(paths: &[PathBuf], output: &Path) -> Result<PathBuf> {
     Ok(base)
 }
 
-/// The regular files that may not be read.
-pub(crate) fn denied_files<'a>(base: &Path, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<PathBuf> {
-    let files = entries.into_iter().filter(|entry| matches!(entry.kind, EntryKind::File(_)));
-    let places = files.map(|entry| base.join(OsStr::from_bytes(&entry.path)));
-    let is_denied = |place: &PathBuf| {
-        open_regular(place).is_err_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+/// The files and folders that are named, without links in their paths.
+///
+/// # Errors
+/// [`SidecarError::OutsideBase`], [`SidecarError::NotAFile`]; those of the system.
+pub(crate) fn named(paths: &[PathBuf], base: &Path) -> Result<Vec<(PathBuf, Metadata)>> {
+    let named = |path: &PathBuf| {
+        let place = resolved(path)?;
+        if !place.starts_with(base) {
+            let outside = SidecarError::OutsideBase(base.to_path_buf());
+            return Err(Error::at(Action::Protect, path.as_path(), outside));
+        }
+        let meta = fs::symlink_metadata(&place).map_err(|e| Error::io(Action::Read, path.as_path(), e))?;
+        if !(meta.is_file() || meta.is_dir()) {
+            return Err(Error::at(Action::Protect, path.as_path(), SidecarError::NotAFile));
+        }
+        Ok((place, meta))
     };
-    places.filter(is_denied).collect()
+    paths.iter().map(named).collect()
 }
 
 impl Tree {
     /// Finds everything selected below `base`, which has no links in it. `is_own` tells which paths belong to the
-    /// sidecar itself.
+    /// sidecar itself, `is_other` which belong to another one.
     pub(crate) fn find(
-        base: &Path,
+        base: &Base,
         selection: &Selection<'_>,
-        is_own: &dyn Fn(&Path) -> bool,
+        [is_own, is_other]: [&dyn Fn(&Path) -> bool; 2],
     ) -> Result<Tree> {
-        let (found, skipped, denied) = (Vec::new(), Vec::new(), Vec::new());
-        let mut walk = Walk { base, selection, is_own, found, skipped, denied };
-        for path in selection.paths {
-            let place = resolved(path)?;
-            if !place.starts_with(base) {
-                let outside = SidecarError::OutsideBase(base.to_path_buf());
-                return Err(Error::at(Action::Protect, path.as_path(), outside));
-            }
-            let meta =
-                fs::symlink_metadata(&place).map_err(|e| Error::io(Action::Read, path.as_path(), e))?;
-            if !(meta.is_file() || meta.is_dir()) {
-                return Err(Error::at(Action::Protect, path.as_path(), SidecarError::NotAFile));
-            }
-            walk.all(place, meta)?;
+        let (found, skipped, sidecars) = (Vec::new(), Vec::new(), Vec::new());
+        let omitted = selection.omitted.clone();
+        let mut walk = Walk { base, selection, is_own, is_other, found, skipped, sidecars, omitted };
+        for (place, meta) in selection.named {
+            walk.all(place.clone(), meta.clone())?;
         }
-        let Walk { mut found, mut skipped, mut denied, .. } = walk;
-        if !denied.is_empty() {
-            denied.extend(denied_files(base, found.iter().map(|found| &found.entry)));
-            denied.sort_unstable();
-            denied.dedup();
-            return Err(Error::new(Action::Read, ErrorKind::NotAllowed(denied)));
-        }
+        let Walk { mut found, mut skipped, mut sidecars, mut omitted, .. } = walk;
         found.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path));
         found.dedup_by(|a, b| a.entry.path == b.entry.path);
+        let kept = keep(&mut found, &mut omitted, selection);
+        leave_out_deep(&mut found, &mut omitted);
         skipped.sort_unstable();
         skipped.dedup();
+        // A sidecar that is named itself is protected like any other file.
+        let is_found = |place: &PathBuf| {
+            let path = place.strip_prefix(base.path()).unwrap_or(place).as_os_str().as_bytes();
+            found.binary_search_by(|found| (*found.entry.path).cmp(path)).is_ok()
+        };
+        sidecars.retain(|place| !is_found(place));
+        sidecars.sort_unstable();
+        sidecars.dedup();
         let mut names: HashMap<(u64, u64), u32> = HashMap::new();
         for (nth, found) in (0..).zip(&mut found) {
             if let Some(names_of) = found.several_names.take() {
@@ -136,24 +192,39 @@ impl Tree {
                 }
             }
         }
-        let mut tree = Tree { skipped, ..Tree::default() };
+        for nth in 0..found.len() {
+            if let Some(first) = found[nth].first.take()
+                && let Ok(first) = found.binary_search_by(|found| found.entry.path.cmp(&first))
+            {
+                found[nth].entry.kind = EntryKind::HardLink(first as u32);
+            }
+        }
+        Ok(Tree { sidecars, omitted, kept, ..Tree::of(found, skipped) })
+    }
+
+    /// The tree of what was found, in this order.
+    fn of(mut found: Vec<Found>, skipped: Vec<PathBuf>) -> Tree {
+        let (mut tree, mut fingerprints) = (Tree { skipped, ..Tree::default() }, Vec::new());
         // Taking from the end frees memory on the way.
-        while let Some(Found { entry, stat, seen, .. }) = found.pop() {
+        while let Some(Found { entry, stat, mark, seen, .. }) = found.pop() {
             tree.entries.push(entry);
             tree.stats.push(stat);
-            tree.seen.push(seen);
+            tree.marks.push(mark);
+            fingerprints.push(seen);
             if found.len().is_multiple_of(1 << 16) {
                 found.shrink_to_fit();
             }
         }
         tree.entries.reverse();
         tree.stats.reverse();
-        tree.seen.reverse();
+        tree.marks.reverse();
+        fingerprints.reverse();
         // The vectors grew by doubling.
         tree.entries.shrink_to_fit();
         tree.stats.shrink_to_fit();
-        tree.seen.shrink_to_fit();
-        Ok(tree)
+        tree.marks.shrink_to_fit();
+        fingerprints.shrink_to_fit();
+        Tree { seen: Seen::new(fingerprints), ..tree }
     }
 }
 
@@ -161,17 +232,20 @@ impl Tree {
 struct Found {
     entry: Entry,
     stat: Stat,
+    mark: u64,
     seen: u64,
     /// Device and inode of a file with several names.
     several_names: Option<Box<(u64, u64)>>,
+    /// The path of the file that a hard link of an old sidecar is a name of.
+    first: Option<Box<[u8]>>,
 }
 
 impl Found {
-    fn new(place: &Path, path: &[u8], meta: &Metadata) -> Result<Found> {
+    fn new(place: &Path, path: &[u8], meta: &Metadata) -> io::Result<Found> {
         let kind = if meta.is_dir() {
             EntryKind::Folder
         } else if meta.is_symlink() {
-            let target = fs::read_link(place).map_err(|e| Error::io(Action::Read, place, e))?;
+            let target = fs::read_link(place)?;
             EntryKind::Symlink(target.as_os_str().as_bytes().into())
         } else {
             EntryKind::File(FileEntry {
@@ -187,69 +261,151 @@ impl Found {
         Ok(Found {
             entry: Entry { path: path.into(), kind },
             stat: stat_of(meta),
+            mark: if meta.is_file() { mark((meta.ctime(), meta.ctime_nsec() as u32), meta.ino()) } else { 0 },
             seen: fingerprint_of(meta),
             several_names: has_several.then(|| Box::new((meta.dev(), meta.ino()))),
+            first: None,
         })
     }
 }
 
+/// Adds the entries of an old sidecar for what was not found. Returns why. An entry that cannot be kept is omitted.
+fn keep(found: &mut Vec<Found>, omitted: &mut Reasons, selection: &Selection<'_>) -> Reasons {
+    let mut all = (selection.keep)(omitted);
+    all.retain(|kept| found.binary_search_by(|found| found.entry.path.cmp(&kept.entry.path)).is_err());
+    let is_file = |kept: &Kept| matches!(kept.entry.kind, EntryKind::File(_));
+    let files: BTreeSet<Box<[u8]>> =
+        all.iter().filter(|kept| is_file(kept)).map(|kept| kept.entry.path.clone()).collect();
+    let mut kept_for = Reasons::new();
+    for Kept { entry, stat, mark, reason, first } in all {
+        if first.as_ref().is_some_and(|first| !files.contains(first)) {
+            omitted.insert(entry.path, reason);
+            continue;
+        }
+        omitted.remove(&entry.path);
+        kept_for.insert(entry.path.clone(), reason);
+        found.push(Found { entry, stat, mark, seen: UNSEEN, several_names: None, first });
+    }
+    let left = selection.kept.iter().filter(|(path, _)| !kept_for.contains_key(*path));
+    omitted.extend(left.map(|(path, reason)| (path.clone(), *reason)));
+    found.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path));
+    kept_for
+}
+
+/// Leaves out what lies deepest, if the paths together are too long for a catalog. Entries are in order.
+fn leave_out_deep(found: &mut Vec<Found>, omitted: &mut Reasons) {
+    let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
+    // The bytes of paths and of entries at each depth: those of an entry are at least so many.
+    let mut at: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    let mut before: &[u8] = &[];
+    for Found { entry, .. } in found.iter() {
+        let shared = before.iter().zip(&entry.path).take_while(|(a, b)| a == b).count();
+        let (paths, entries) = at.entry(depth(&entry.path)).or_default();
+        *paths += entry.path.len();
+        *entries += entry.path.len() - shared + if matches!(entry.kind, EntryKind::File(_)) { 36 } else { 3 };
+        before = &entry.path;
+    }
+    let (mut paths, mut entries) = (0, 0);
+    let deepest = at.into_iter().find(|(_, of)| {
+        (paths, entries) = (paths + of.0, entries + of.1);
+        paths > most_paths(entries)
+    });
+    let Some((deepest, _)) = deepest else { return };
+    let mut tops = Reasons::new();
+    found.retain(|found| {
+        let path = &found.entry.path;
+        let is_out = depth(path) >= deepest;
+        if is_out && !is_below(&tops, path) {
+            tops.insert(path.clone(), Reason::TooLong);
+        }
+        !is_out
+    });
+    omitted.retain(|path, _| !is_below(&tops, path));
+    omitted.append(&mut tops);
+}
+
+/// Tells whether the permissions may keep this user from reading a file.
+fn may_be_denied(meta: &Metadata) -> bool {
+    let user = geteuid();
+    let is_own = meta.uid() == user.as_raw() && meta.mode() & 0o400 != 0;
+    !(user.is_root() || is_own || meta.mode() & 0o444 == 0o444)
+}
+
 struct Walk<'a> {
-    base: &'a Path,
+    base: &'a Base,
     selection: &'a Selection<'a>,
     is_own: &'a dyn Fn(&Path) -> bool,
+    is_other: &'a dyn Fn(&Path) -> bool,
     found: Vec<Found>,
     skipped: Vec<PathBuf>,
-    /// Folders that may not be listed, and paths that may not be examined.
-    denied: Vec<PathBuf>,
+    sidecars: Vec<PathBuf>,
+    omitted: Reasons,
 }
 
 impl Walk<'_> {
     /// Adds a path, and everything below it.
     fn all(&mut self, place: PathBuf, meta: Metadata) -> Result<()> {
-        let device = meta.dev();
+        let (device, named) = (meta.dev(), place.clone());
         let mut left = vec![(place, meta)];
         while let Some((place, meta)) = left.pop() {
-            let path = place.strip_prefix(self.base).unwrap_or(&place).as_os_str().as_bytes();
-            if (self.is_own)(&place) || self.is_excluded(path) {
+            let path = place.strip_prefix(self.base.path()).unwrap_or(&place).as_os_str().as_bytes();
+            if (self.is_own)(&place) || self.selection.patterns.leave_out(self.base, path, meta.is_dir()) {
+                continue;
+            }
+            if self.selection.omitted.contains_key(path) || self.selection.kept.contains_key(path) {
+                continue;
+            }
+            if !path.is_empty() && !is_path(path) {
+                self.omitted.insert(path.into(), Reason::TooLong);
                 continue;
             }
             if meta.is_dir() && !(self.selection.one_file_system && meta.dev() != device) {
-                let names = list(&place);
-                for name in self.allowed(names, &place)?.unwrap_or_default() {
-                    let inner = place.join(name);
-                    let meta = fs::symlink_metadata(&inner);
-                    if let Some(meta) = self.allowed(meta, &inner)? {
-                        left.push((inner, meta));
+                match list(&place) {
+                    Ok(names) => {
+                        names.into_iter().try_for_each(|name| self.push(place.join(name), &mut left))?
                     }
+                    Err(e) => self.omit(&place, e)?,
                 }
             }
             if !(meta.is_file() || meta.is_dir() || meta.is_symlink()) {
                 self.skipped.push(place);
+            } else if meta.is_file() && place != named && (self.is_other)(&place) {
+                self.sidecars.push(place);
             } else if !path.is_empty() {
-                self.found.push(Found::new(&place, path, &meta)?);
+                let is_readable = if meta.is_file() && may_be_denied(&meta) {
+                    self.base.read(path).map(drop)
+                } else {
+                    Ok(())
+                };
+                match is_readable.and_then(|()| Found::new(&place, path, &meta)) {
+                    Ok(found) => self.found.push(found),
+                    Err(e) => self.omit(&place, e)?,
+                }
             }
         }
         Ok(())
     }
 
-    /// The answer of the system; `None` after noting the place, if permission is denied.
-    fn allowed<T>(&mut self, given: std::io::Result<T>, place: &Path) -> Result<Option<T>> {
-        match given {
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-                self.denied.push(place.to_path_buf());
-                Ok(None)
-            }
-            given => given.map(Some).map_err(|e| Error::io(Action::Read, place, e)),
+    /// Puts a path aside to be looked at, unless nothing stands there any more.
+    fn push(&mut self, place: PathBuf, left: &mut Vec<(PathBuf, Metadata)>) -> Result<()> {
+        match fs::symlink_metadata(&place) {
+            Ok(meta) => left.push((place, meta)),
+            Err(e) => self.omit(&place, e)?,
         }
+        Ok(())
     }
 
-    fn is_excluded(&self, path: &[u8]) -> bool {
-        let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        let matches = |pattern: &String| {
-            let pattern = pattern.trim_end_matches('/');
-            fast_glob::glob_match(pattern, path)
-                || !pattern.contains('/') && fast_glob::glob_match(pattern, name)
-        };
-        !path.is_empty() && self.selection.exclude.iter().any(matches)
+    /// Notes why a path is not protected, unless it is gone.
+    ///
+    /// # Errors
+    /// Those that are not of the path, or are of the base.
+    fn omit(&mut self, place: &Path, error: io::Error) -> Result<()> {
+        let path = place.strip_prefix(self.base.path()).unwrap_or(place).as_os_str().as_bytes();
+        match reason_of(&error).filter(|_| !path.is_empty()) {
+            None => return Err(Error::io(Action::Read, place, error)),
+            Some(Reason::Changing) => {}
+            Some(reason) => drop(self.omitted.insert(path.into(), reason)),
+        }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use crate::Sidecar;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::metadata::LOST;
-use crate::catalog::positions::{Any, PositionReader, Positions};
+use crate::catalog::positions::{Any, PositionReader, Positions, shared_tails};
 use crate::error::SidecarError;
 use crate::examine::Examined;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
@@ -16,7 +16,7 @@ use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_core::digest::{HashKind, blocks};
 use fec_core::format::sidecar::catalog::shortened;
-use fec_core::format::sidecar::{EntryKind, FileEntry};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::collections::HashMap;
 
 /// The sidecar and files under check.
@@ -40,9 +40,12 @@ impl Deep<'_> {
         // Whole files that share a position with lost bytes count too: the computed position must have their bytes.
         let is_lost =
             |file: &FileEntry| file.tail_len(block) > 0 && self.examined.erased.get(file.tail / block);
+        // The first of the files that share a place gave the bytes of the position.
+        let shared = shared_tails(&self.sidecar.catalog);
+        let is_shared = |file: &FileEntry| file.tail_len(block) > 0 && shared.contains(&file.tail);
         let files = self.sidecar.catalog.files();
-        let files: Vec<usize> =
-            files.filter(|(nth, file)| is_reported(*nth) || is_lost(file)).map(|(nth, _)| nth).collect();
+        let files = files.filter(|(nth, file)| is_reported(*nth) || is_lost(file) || is_shared(file));
+        let files: Vec<usize> = files.map(|(nth, _)| nth).collect();
         match self.sidecar.is_coded_right(&self.context.settings)? {
             true => self.look(&files, true),
             false => Ok(Some(SidecarError::NotACodeword(None))),
@@ -75,7 +78,7 @@ impl Deep<'_> {
             return Ok(Some(contradiction));
         }
         sums.read_the_rest(self.base, self.examined)?;
-        Ok(sums.contradiction())
+        sums.contradiction(self.meter)
     }
 }
 
@@ -88,16 +91,13 @@ fn sums_of(files: &[usize], entry: u32) -> bool {
 struct Sums<'a> {
     sidecar: &'a Sidecar,
     positions: &'a Positions,
-    files: HashMap<u32, Written>,
+    files: HashMap<u32, Written<'a>>,
 }
 
 impl<'a> Sums<'a> {
     fn new(sidecar: &'a Sidecar, positions: &'a Positions, files: &[usize]) -> Sums<'a> {
-        let block = sidecar.catalog.block.into();
         let of = |nth: &usize| match &sidecar.catalog.entries[*nth].kind {
-            EntryKind::File(file) => {
-                Some((*nth as u32, Written::new(FileEntry::whole_blocks(file.size, block))))
-            }
+            EntryKind::File(file) => Some((*nth as u32, Written::new(file))),
             _ => None,
         };
         Sums { sidecar, positions, files: files.iter().filter_map(of).collect() }
@@ -117,9 +117,7 @@ impl<'a> Sums<'a> {
             let Some(sum) = self.files.get_mut(&span.entry) else { continue };
             let bytes = &bytes[(span.at - position * block) as usize..][..span.len as usize];
             if !span.is_packed {
-                let nth = span.offset / block;
-                blocks::values(bytes, block as usize, span.offset, &mut sum.values[nth as usize..][..1]);
-                sum.known.set(nth);
+                sum.add(bytes, span.offset, block);
                 continue;
             }
             sum.tail = Some(match span.offset {
@@ -162,20 +160,19 @@ impl<'a> Sums<'a> {
     }
 
     /// The first file whose blocks all have their digests, while its own digest differs.
-    fn contradiction(self) -> Option<SidecarError> {
+    fn contradiction(self, meter: &Gauge<'_>) -> Result<Option<SidecarError>> {
         let block = self.sidecar.catalog.block.into();
         let entries = &self.sidecar.catalog.entries;
-        let mut files: Vec<(u32, Written)> = self.files.into_iter().collect();
+        let mut files: Vec<(u32, Written<'_>)> = self.files.into_iter().collect();
         files.sort_unstable_by_key(|(entry, _)| *entry);
-        let is_wrong = |(entry, sum): (u32, Written)| match &entries[entry as usize].kind {
-            EntryKind::File(file) if file.size > 0 => {
-                let digest = sum.digest(file, block)?;
-                (digest != file.blake3)
-                    .then(|| SidecarError::Contradiction(entries[entry as usize].path.to_vec()))
+        for (entry, sum) in files {
+            let Entry { path, kind: EntryKind::File(file) } = &entries[entry as usize] else { continue };
+            let digest = sum.digest(block, || meter.check())?;
+            if file.size > 0 && digest.is_some_and(|digest| digest != file.blake3) {
+                return Ok(Some(SidecarError::Contradiction(path.to_vec())));
             }
-            _ => None,
-        };
-        files.into_iter().find_map(is_wrong)
+        }
+        Ok(None)
     }
 }
 

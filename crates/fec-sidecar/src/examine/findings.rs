@@ -2,8 +2,12 @@
 
 use crate::catalog::bits::Bits;
 use crate::catalog::moved::Moved;
+use crate::examine::verdict::{State, Traces};
 use fec_base::error::{Error, ErrorKind};
 use fec_base::ranges::RangeList;
+use fec_core::format::sidecar::parts::Omitted;
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::{fmt, io};
 
 /// How much is examined.
@@ -18,25 +22,6 @@ pub enum Scope {
     Sidecar,
     /// Existence, sizes and times of files, and some bytes of files and sidecar.
     Part,
-}
-
-/// The state of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum State {
-    /// The entry is unchanged.
-    Intact,
-    /// The bytes differ, though nobody wrote to the file: its size and time are unchanged.
-    Rotten,
-    /// Somebody changed the entry: its time, size or kind differs, and its content too.
-    Edited,
-    /// Bytes were inserted or removed, so that later bytes have moved within the file.
-    Shifted,
-    /// The path is empty, and a whole copy of the file is elsewhere.
-    Moved,
-    /// The path is empty.
-    Missing,
-    /// The entry cannot be read.
-    Unreadable,
 }
 
 /// Why something cannot be read: the error number of the system.
@@ -87,8 +72,15 @@ pub struct EntryReport {
     pub damage: RangeList,
     /// Why the entry cannot be opened or read.
     pub cause: Option<Cause>,
-    /// The path, relative to the base, that the entry was moved to.
+    /// The path, relative to the base, that the entry was moved to, whole or damaged.
     pub moved_to: Option<Box<[u8]>>,
+    /// True for an edited file that may be a damaged one: it has its size, and few of its blocks are others or no file
+    /// has kept its time.
+    pub may_be_damage: bool,
+    /// True for an edited file of which nothing tells damage from an edit: no record is proved, or it is in a copy.
+    pub is_unclear: bool,
+    /// Whole blocks without positions that are not zeros, by number.
+    pub(crate) no_zeros: Vec<Range<u64>>,
     /// True if all bytes are right and in place, whatever else is wrong with the entry.
     pub(crate) is_right: bool,
 }
@@ -100,6 +92,19 @@ impl EntryReport {
     }
 }
 
+/// Bytes that could be lost and mended. All are counted in whole blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spare {
+    /// Bytes in one piece, anywhere.
+    pub one_piece: u64,
+    /// Bytes of blocks, whichever these are.
+    pub anywhere: u64,
+    /// Bytes of blocks that are lost at random, in 999 of 1,000 cases.
+    pub scattered: u64,
+    /// Bytes of all blocks that have anything in them.
+    pub of: u64,
+}
+
 /// The recovery shards that losses have used, and the losses that could still be mended.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
@@ -107,12 +112,16 @@ pub struct Margin {
     pub of: u64,
     /// Recovery shards of that set that are needed, or lost themselves.
     pub used: u64,
-    /// Bytes that could additionally be lost in one piece, anywhere.
-    pub one_piece: u64,
+    /// The bytes that could additionally be lost.
+    pub spare: Spare,
     /// Sets that have lost more than they can mend.
     pub lost_sets: u64,
     /// Lost bytes of files in those sets.
     pub lost_bytes: u64,
+    /// Lost bytes of entries that are damaged or missing, without those that somebody edited.
+    pub damaged_bytes: u64,
+    /// The entries that these bytes are of.
+    pub(crate) damaged_entries: BTreeSet<u32>,
 }
 
 /// Unprotected items in the protected folders.
@@ -122,6 +131,10 @@ pub struct Unprotected {
     pub count: u64,
     /// The path of the first item, relative to the base.
     pub first: Option<Box<[u8]>>,
+    /// Items that the sidecar's patterns leave out, and that do not count.
+    pub left_out: u64,
+    /// Paths that are there, were named, and could not be protected; they do not count.
+    pub omitted: Vec<Omitted>,
 }
 
 /// The findings on files and sidecar.
@@ -132,8 +145,10 @@ pub struct Examined {
     pub entries: Vec<EntryReport>,
     /// Entries that count as edited for lack of proof, though their size and time are as recorded: they may be rotten.
     pub unproved: u64,
-    /// Entries with intact bytes and another time or other permissions.
+    /// Files with intact bytes and another time, or another time of change or inode.
     pub touched: u64,
+    /// Entries that [`leave_out`](Examined::leave_out) has forgotten.
+    pub left_out: u64,
     /// New or left-out items in protected folders; empty unless files were examined.
     pub unprotected: Unprotected,
     /// All recovery shards.
@@ -148,11 +163,15 @@ pub struct Examined {
     pub sidecar_damage: Vec<String>,
     /// True if the container of a sealed sidecar is damaged, as far as it was examined.
     pub container_damaged: bool,
-    /// Positions of files that are missing or damaged.
+    /// The worth of times and marks, by the files that are whole.
+    pub(crate) traces: Traces,
+    /// Positions of files that are missing or damaged, and whose bytes have to be computed.
     pub(crate) erased: Bits,
+    /// Positions of such files whose bytes are zeros, or stand in other protected files too.
+    pub(crate) known: Bits,
     /// Positions of files that the reader may not read, unless something else is wrong with them.
     pub(crate) denied: Bits,
-    /// Bytes of files that were found in other places.
+    /// Bytes of files that were found in other places, and those of known positions.
     pub(crate) moved: Moved,
     /// Recovery shards that are missing or damaged, over all groups.
     pub(crate) recovery_erased: Bits,
@@ -161,7 +180,7 @@ pub struct Examined {
 impl Examined {
     /// Tells whether everything is unchanged, the sidecar too.
     pub fn is_intact(&self) -> bool {
-        self.entries.is_empty() && self.sidecar_is_intact()
+        self.entries.iter().all(|report| report.state == State::Mode) && self.sidecar_is_intact()
     }
 
     /// Tells whether the sidecar itself is unchanged.
@@ -174,13 +193,35 @@ impl Examined {
 
     /// Tells whether all bytes of an entry are right and in place, whatever else is wrong with it.
     pub(crate) fn has_all_bytes(&self, nth: usize) -> bool {
-        let at = self.entries.binary_search_by_key(&nth, |report| report.entry);
-        at.map_or(true, |at| self.entries[at].is_right)
+        self.report(nth).is_none_or(|report| report.is_right)
     }
 
-    /// Tells whether all losses can be computed from the rest.
+    /// Tells whether everything can be mended that is damaged or missing. Edits are not lost.
     pub fn is_mendable(&self) -> bool {
+        self.margin.damaged_bytes == 0
+    }
+
+    /// Tells whether the files are a copy without its times: few files with intact bytes have kept their time, and none
+    /// its time of change and inode. Nothing tells damage from edits then.
+    pub fn is_copy(&self) -> bool {
+        self.traces.is_copy
+    }
+
+    /// Tells whether all bytes can be computed from the rest, those of edited files too.
+    pub fn is_revertible(&self) -> bool {
         self.margin.lost_sets == 0
+    }
+
+    /// Forgets entries in these states, but for those of which nothing tells damage from an edit, and with `is_new`
+    /// what is not protected. Their lost blocks still count in the margin.
+    pub fn leave_out<'a>(&mut self, states: impl Iterator<Item = &'a State>, is_new: bool) {
+        let states: Vec<State> = states.copied().collect();
+        let before = self.entries.len();
+        self.entries.retain(|report| report.is_unclear || !states.contains(&report.state));
+        self.left_out = (before - self.entries.len()) as u64;
+        if is_new {
+            self.unprotected = Unprotected::default();
+        }
     }
 
     /// The entries that the reader has no permission for.
@@ -188,10 +229,15 @@ impl Examined {
         self.entries.iter().filter(|report| report.is_denied()).map(|report| report.entry)
     }
 
+    /// The report of an entry that is not intact.
+    pub(crate) fn report(&self, entry: usize) -> Option<&EntryReport> {
+        let at = self.entries.binary_search_by_key(&entry, |report| report.entry).ok()?;
+        Some(&self.entries[at])
+    }
+
     /// The state of an entry.
     pub fn state(&self, entry: usize) -> State {
-        let at = self.entries.binary_search_by_key(&entry, |report| report.entry);
-        at.map_or(State::Intact, |at| self.entries[at].state)
+        self.report(entry).map_or(State::Intact, |report| report.state)
     }
 
     /// The number of entries in this state.

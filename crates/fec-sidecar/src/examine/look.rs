@@ -1,12 +1,15 @@
 //! Examines protected files: their stats, and their bytes on all threads.
 
 mod concluding;
+mod folders;
 
 use crate::Sidecar;
 use crate::catalog::positions::Positions;
-use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
-use crate::examine::findings::{Examined, Scope, State};
+use crate::examine::by_stat::{Known, state_by_stat};
+use crate::examine::findings::{Examined, Scope};
 use crate::examine::looker::{CHUNK, FileReport, Job, Looker};
+use crate::examine::selection::Selection;
+use crate::examine::verdict::State;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::Result;
 use fec_base::io::base::{Base, file_type};
@@ -19,6 +22,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+/// The number of chunks of a file.
+fn chunks(size: u64) -> u64 {
+    size.div_ceil(CHUNK).max(1)
+}
 
 /// The findings on a file whose chunks are examined one by one.
 struct Pending {
@@ -130,7 +138,8 @@ pub(crate) struct Files<'a> {
 /// The findings from the stats of files, before any file is read.
 pub(crate) struct Survey {
     states: Vec<State>,
-    touched: u64,
+    /// The facts about each file by its stat, and its fingerprint.
+    facts: Vec<Known>,
     reports: Vec<(usize, FileReport)>,
     /// Files that can be read.
     pub(crate) files: Vec<u32>,
@@ -177,49 +186,103 @@ impl Files<'_> {
             let jobs: Vec<Job> = survey.files.iter().flat_map(|entry| self.jobs(*entry)).collect();
             survey.add(self.look_at(&jobs, None, context));
             self.meter.check()?;
+            self.look_again(&mut survey, context)?;
         }
         self.conclude(survey)
     }
 
-    /// Examines stats alone.
-    pub(crate) fn survey(&self) -> Survey {
-        let catalog = &self.sidecar.catalog;
-        let states = vec![State::Intact; catalog.entries.len()];
-        let mut survey = Survey { states, touched: 0, reports: Vec::new(), files: Vec::new() };
-        let looks_at = if self.scope == Scope::Sidecar { 0 } else { catalog.entries.len() };
-        for (nth, entry) in catalog.entries.iter().enumerate().take(looks_at) {
-            let (state, is_touched) = state_by_stat(self.sidecar, self.base, nth);
-            survey.states[nth] = state;
-            survey.touched += u64::from(is_touched);
-            if let EntryKind::File(file) = &entry.kind {
-                match state {
-                    State::Missing => survey.reports.push((nth, self.all_lost(file))),
-                    State::Edited if !self.is_regular(&entry.path) => {
-                        survey.reports.push((nth, self.all_lost(file)))
-                    }
-                    _ => survey.files.push(nth as u32),
-                }
+    /// Examines the bytes of the selected entries, and the stats of all.
+    pub(crate) fn look_at_selected(&self, selection: &Selection, context: &Context<'_>) -> Result<Examined> {
+        let mut survey = self.survey();
+        let selected = survey.files.iter().filter(|entry| selection.has(**entry as usize));
+        let jobs: Vec<Job> = selected.flat_map(|entry| self.jobs(*entry)).collect();
+        survey.add(self.look_at(&jobs, None, context));
+        self.meter.check()?;
+        self.look_again(&mut survey, context)?;
+        self.conclude(survey)
+    }
+
+    /// Looks once more at files that are not whole and that somebody wrote to while they were read: an edit during the
+    /// examination is no damage.
+    pub(crate) fn look_again(&self, survey: &mut Survey, context: &Context<'_>) -> Result<()> {
+        let has_changed = |survey: &Survey, nth: usize| {
+            let seen = survey.facts[nth].map(|(_, seen)| seen);
+            seen.is_some() && seen != state_by_stat(self.sidecar, self.base, nth).facts.map(|(_, seen)| seen)
+        };
+        let mut again: Vec<usize> = survey.reports.iter().map(|(nth, _)| *nth).collect();
+        again.sort_unstable();
+        again.dedup();
+        again.retain(|nth| has_changed(survey, *nth));
+        if again.is_empty() {
+            return Ok(());
+        }
+        survey.reports.retain(|(nth, _)| again.binary_search(nth).is_err());
+        survey.files.clear();
+        again.iter().for_each(|nth| self.survey_entry(survey, *nth));
+        let jobs: Vec<Job> = survey.files.iter().flat_map(|entry| self.jobs(*entry)).collect();
+        survey.add(self.look_at(&jobs, None, context));
+        self.meter.check()?;
+        let bad: HashSet<usize> = survey.reports.iter().map(|(nth, _)| *nth).collect();
+        for nth in again {
+            if bad.contains(&nth) && survey.states[nth] != State::Missing && has_changed(survey, nth) {
+                survey.states[nth] = State::Changing;
             }
         }
+        Ok(())
+    }
+
+    /// Examines stats alone.
+    pub(crate) fn survey(&self) -> Survey {
+        let all = self.sidecar.catalog.entries.len();
+        let (states, facts) = (vec![State::Intact; all], vec![None; all]);
+        let mut survey = Survey { states, facts, reports: Vec::new(), files: Vec::new() };
+        let looks_at = if self.scope == Scope::Sidecar { 0 } else { all };
+        (0..looks_at).for_each(|nth| self.survey_entry(&mut survey, nth));
         survey
+    }
+
+    /// Takes the stat of an entry.
+    fn survey_entry(&self, survey: &mut Survey, nth: usize) {
+        let entry = &self.sidecar.catalog.entries[nth];
+        let found = state_by_stat(self.sidecar, self.base, nth);
+        survey.states[nth] = found.state;
+        survey.facts[nth] = found.facts;
+        if let EntryKind::File(file) = &entry.kind {
+            match found.state {
+                State::Missing => survey.reports.push((nth, self.all_lost(file))),
+                State::Edited if !self.is_regular(&entry.path) => {
+                    survey.reports.push((nth, self.all_lost(file)))
+                }
+                _ => survey.files.push(nth as u32),
+            }
+        }
     }
 
     /// Tells whether the fault of an entry is damage: the entry cannot be read, or nobody is known to have written to
     /// it.
     pub(crate) fn is_damage(&self, survey: &Survey, nth: usize) -> bool {
         match survey.state(nth) {
-            State::Intact => rotten_or_edited(self.sidecar, self.base, nth) == State::Rotten,
+            State::Intact => survey.facts[nth]
+                .is_some_and(|(facts, _)| matches!(facts.state(), State::Rotten | State::Changed)),
             state => state == State::Unreadable,
         }
     }
 
-    /// The chunks of a file.
+    /// The chunks of a file. Zeros without positions cost their maker nothing, so such a file is examined as far as it
+    /// goes.
     pub(crate) fn jobs(&self, entry: u32) -> impl Iterator<Item = Job> + use<> {
-        let chunks = match &self.sidecar.catalog.entries[entry as usize].kind {
-            EntryKind::File(file) => self.chunks(file),
+        let of = &self.sidecar.catalog.entries[entry as usize];
+        let chunks = match &of.kind {
+            EntryKind::File(file) if file.zeros(self.block()).next().is_some() => {
+                // The integer type differs between systems.
+                #[allow(clippy::unnecessary_cast)]
+                let there = self.base.stat(&of.path).map_or(0, |stat| stat.st_size as u64);
+                chunks(file.size.min(there))
+            }
+            EntryKind::File(file) => chunks(file.size),
             _ => 0,
         };
-        (0..chunks).map(move |chunk| Job { entry, chunk })
+        (0..chunks).map(move |chunk| Job { entry, chunk, chunks })
     }
 
     /// Examines chunks on all threads, until the time is over.
@@ -236,19 +299,14 @@ impl Files<'_> {
                 let EntryKind::File(file) = &self.sidecar.catalog.entries[job.entry as usize].kind else {
                     continue;
                 };
-                let chunks = self.chunks(file);
-                let (value, report) = looker.look(job, file, chunks == 1);
-                match chunks {
+                let (value, report) = looker.look(job, file);
+                match job.chunks {
                     1 => collected.add_file(job.entry, report),
-                    _ => collected.add_chunk(job, value, report, || Pending::new(chunks, file.blake3)),
+                    chunks => collected.add_chunk(job, value, report, || Pending::new(chunks, file.blake3)),
                 }
             }
         });
         Looked { reports: collected.into_reports(), done: next.into_inner().min(jobs.len()) }
-    }
-
-    fn chunks(&self, file: &FileEntry) -> u64 {
-        file.size.div_ceil(CHUNK).max(1)
     }
 
     fn block(&self) -> u64 {

@@ -1,6 +1,10 @@
 //! Reads chunks of files and compares them with their digests, in one pass.
 
 use crate::Sidecar;
+use crate::catalog::hashing::is_zeros;
+use crate::catalog::holes::next_data;
+use crate::catalog::plan::add_blocks;
+use crate::catalog::positions::{position_of, runs_of};
 use crate::examine::findings::Cause;
 use fec_base::context::Gauge;
 use fec_base::io::ReadAt;
@@ -25,6 +29,15 @@ const PIECE: u64 = 128 << 10;
 pub(crate) struct Job {
     pub(crate) entry: u32,
     pub(crate) chunk: u64,
+    /// The chunks of the file that are examined.
+    pub(crate) chunks: u64,
+}
+
+impl Job {
+    /// Tells whether the file has no further chunk.
+    pub(crate) fn is_last(&self) -> bool {
+        self.chunk + 1 == self.chunks
+    }
 }
 
 /// The findings on a file's bytes.
@@ -34,6 +47,8 @@ pub(crate) struct FileReport {
     pub(crate) bad: Vec<Range<u64>>,
     /// True if the tail behind the whole blocks must be checked by its position.
     pub(crate) is_tail_unknown: bool,
+    /// True if the tail was seen, and is right.
+    pub(crate) has_tail: bool,
     pub(crate) cause: Option<Cause>,
     /// The length of the file compared with its recorded one.
     pub(crate) len: Len,
@@ -97,7 +112,7 @@ impl<'a> Looker<'a> {
     }
 
     /// Examines a chunk. Returns its value in the file's tree, unless the chunk is the whole file.
-    pub(crate) fn look(&mut self, job: &Job, file: &FileEntry, is_all: bool) -> (Option<Digest>, FileReport) {
+    pub(crate) fn look(&mut self, job: &Job, file: &FileEntry) -> (Option<Digest>, FileReport) {
         let block = u64::from(self.sidecar.catalog.block);
         let start = job.chunk * CHUNK;
         let len = (file.size - start).min(CHUNK);
@@ -109,36 +124,41 @@ impl<'a> Looker<'a> {
         let mut cause = None;
         for at in (0..whole).step_by(self.buffer.len().max(1)) {
             let piece = (whole - at).min(self.buffer.len() as u64);
-            let error = self.read(job.entry, start + at, piece as usize);
+            let may_skip = position_of(file, (start + at) / block).is_none();
+            let error = self.read(job.entry, start + at, piece as usize, may_skip);
             cause = cause.or(error);
             let _stage = stages::enter(Stage::Hash, piece);
-            let (first, count) = ((at / block) as usize, (piece / block) as usize);
-            let values = &mut values[first..first + count];
+            let values = &mut values[(at / block) as usize..][..(piece / block) as usize];
             blocks::values(&self.buffer[..piece as usize], block as usize, start + at, values);
             for (nth, value) in ((start + at) / block..).zip(&*values) {
                 let at = (nth * block - start - at) as usize;
                 let is_read = self.unread.iter().all(|gap| gap.end <= at || at + block as usize <= gap.start);
-                if expected.next() != Some(shortened(value)) || !is_read {
-                    match report.bad.last_mut() {
-                        Some(last) if last.end == nth => last.end += 1,
-                        _ => report.bad.push(nth..nth + 1),
-                    }
+                let is_right = match expected.next() {
+                    Some(Some(digest)) => digest == shortened(value),
+                    expected => expected.is_some() && is_zeros(&self.buffer[at..at + block as usize]),
+                };
+                if !is_right || !is_read {
+                    add_blocks(&mut report.bad, nth..nth + 1);
                 }
             }
         }
         drop(expected);
         let tail_len = (len - whole) as usize;
-        let error =
-            if tail_len > 0 || len == 0 { self.read(job.entry, start + whole, tail_len) } else { None };
-        cause = cause.or(error);
+        let has_rest = tail_len > 0 || len == 0;
+        cause = cause.or(has_rest.then(|| self.read(job.entry, start + whole, tail_len, false)).flatten());
         self.meter.add(len);
         let _stage = stages::enter(Stage::Hash, tail_len as u64);
         let tail = &self.buffer[..tail_len];
         report.cause = cause.as_ref().map(Cause::from);
         report.len = len_of(self.open.as_ref(), file.size);
         let is_read = report.cause.is_none() && report.len != Len::Fewer;
-        let is_small = values.is_empty() && is_all;
-        if !tail.is_empty() && !is_small {
+        if job.is_last() {
+            // Zeros behind the end need not be written.
+            let end = runs_of(file, (start + len) / block..FileEntry::whole_blocks(file.size, block));
+            report.bad.extend(end.map(|run| run.block..run.block + run.count));
+        }
+        let is_all = job.chunks == 1;
+        if !(tail.is_empty() || values.is_empty() && is_all) {
             values.push(blocks::tail_value(tail, start + whole));
         }
         if is_all {
@@ -154,8 +174,8 @@ impl<'a> Looker<'a> {
     }
 
     /// Reads all readable bytes into the buffer; the rest is zeros. Returns the first error other than an early end,
-    /// which the digests tell.
-    fn read(&mut self, entry: u32, start: u64, len: usize) -> Option<io::Error> {
+    /// which the digests tell. A hole is not read if it may be skipped.
+    fn read(&mut self, entry: u32, start: u64, len: usize, may_skip: bool) -> Option<io::Error> {
         let _stage = stages::enter(Stage::Read, len as u64);
         self.unread.clear();
         let bytes = &mut self.buffer[..len];
@@ -172,6 +192,10 @@ impl<'a> Looker<'a> {
             }
         }
         let (_, file) = self.open.as_ref()?;
+        if may_skip && next_data(file, start) >= start + len as u64 {
+            bytes.fill(0);
+            return None;
+        }
         if file.read_exact_at(start, bytes).is_ok() {
             return None;
         }

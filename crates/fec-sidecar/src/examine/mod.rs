@@ -8,47 +8,77 @@ pub(crate) mod deep;
 pub(crate) mod findings;
 pub(crate) mod look;
 pub(crate) mod looker;
+mod margin;
 pub(crate) mod rebuild;
 pub(crate) mod recovery;
+pub(crate) mod renamed;
 pub(crate) mod search;
+pub(crate) mod selection;
+pub(crate) mod twins;
+pub(crate) mod verdict;
 pub(crate) mod written;
 
 use crate::Sidecar;
-use crate::catalog::bits::Bits;
-use crate::catalog::positions::Positions;
+use crate::catalog::folder::{AROUND, around};
+use crate::catalog::positions::{Positions, Span};
 use crate::error::SidecarError;
 use crate::examine::deep::Deep;
 use crate::examine::look::Files;
 use crate::examine::recovery::{Recovery, RecoveryFound};
+use crate::examine::renamed::{around_itself, renamed};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::Base;
 use fec_base::io::temporary::parent;
 use fec_base::names::hex;
 use fec_core::format::sidecar::catalog::Catalog;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-pub use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
+pub use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, Spare, Unprotected};
+pub(crate) use crate::examine::margin::margin;
+pub use crate::examine::selection::Selection;
+pub use crate::examine::verdict::State;
 
-/// The folder that a sidecar's names are relative to: `named`, or else the folder of the sidecar.
+/// The folder that a sidecar's names are relative to: `named`, or else the folder of the sidecar, or the one around it
+/// if it is named `.fec`. Folders in it that were renamed as a whole are found under their new names. A protected
+/// folder that is named itself, whatever it is called, stands for the one around it.
 ///
 /// # Errors
 /// [`SidecarError::BaseNeeded`] when the base has to be named; those of the system.
 pub fn base_of(sidecar: &Sidecar, named: Option<&Path>) -> Result<Base> {
-    let path = match named {
-        Some(path) => path.to_path_buf(),
-        None if sidecar.stats.base.is_empty() => parent(sidecar.path()).to_path_buf(),
-        None => {
-            let needed = SidecarError::BaseNeeded(sidecar.stats.base.clone());
-            return Err(Error::at(Action::Read, sidecar.path(), needed));
-        }
+    let needed = || {
+        let needed = SidecarError::BaseNeeded(sidecar.stats.base.clone());
+        Error::at(Action::Read, sidecar.path(), needed)
     };
-    Base::open(&path).map_err(|e| Error::io(Action::Read, path.as_path(), e))
+    let path = match (named, &*sidecar.stats.base) {
+        (Some(path), _) => path.to_path_buf(),
+        (None, []) => parent(sidecar.path()).to_path_buf(),
+        (None, AROUND) => {
+            let around = around(sidecar.path()).map_err(|e| Error::io(Action::Read, sidecar.path(), e))?;
+            shown(sidecar.path(), around.ok_or_else(needed)?)
+        }
+        _ => return Err(needed()),
+    };
+    let base = Base::open(&path).map_err(|e| Error::io(Action::Read, path.as_path(), e))?;
+    if named.is_some()
+        && let Some(around) = around_itself(sidecar, &base)
+    {
+        return Ok(around);
+    }
+    let renamed = renamed(sidecar, &base);
+    Ok(base.with_renamed(renamed))
+}
+
+/// A folder as the user would name it: from the path of the sidecar, where that leads to the same place.
+fn shown(sidecar: &Path, around: PathBuf) -> PathBuf {
+    let named = parent(parent(sidecar));
+    let is_it = std::fs::canonicalize(named).is_ok_and(|place| place == around);
+    if is_it { named.to_path_buf() } else { around }
 }
 
 /// Examines everything in `scope`, and changes nothing.
 ///
-/// Memory: a few megabytes for each thread, and a bit for each block.
+/// Memory: a few megabytes for each thread, a bit for each block, 24 bytes for each lost one, and 24 for each entry.
 ///
 /// # Errors
 /// Those of the base; a file that cannot be read is part of the result.
@@ -74,6 +104,36 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
     Ok(examined)
 }
 
+/// Examines the selected entries, and changes nothing. No other file is read while all of them are intact; what is not
+/// intact takes the rest to tell whether it can be mended, and all files are examined.
+///
+/// Memory: as [`examine`].
+///
+/// # Errors
+/// As [`examine`].
+pub fn examine_selected(
+    sidecar: &Sidecar,
+    base: &Base,
+    selection: &Selection,
+    context: &Context<'_>,
+) -> Result<Examined> {
+    let catalog = &sidecar.catalog;
+    let files = catalog.files().filter(|(nth, _)| selection.has(*nth));
+    let meter = context.meter(Action::Verify, Some(files.map(|(_, file)| file.size).sum()));
+    let positions = Positions::of(catalog);
+    let files = Files { sidecar, base, positions: &positions, meter: &meter, scope: Scope::Part };
+    let mut examined = files.look_at_selected(selection, context)?;
+    meter.finish();
+    let recovery = catalog.groups.iter().map(|group| group.recovery()).sum();
+    examined.add_sidecar(sidecar, &positions, RecoveryFound::new(recovery));
+    examined.keep(selection, sidecar, &positions);
+    if examined.entries.iter().any(|report| !report.is_right) {
+        examined = examine(sidecar, base, Scope::All, context)?;
+        examined.keep(selection, sidecar, &positions);
+    }
+    Ok(examined)
+}
+
 /// Examines everything, and decodes every set: checks that the recovery data fits the files and would make damaged ones
 /// whole. With losses beyond repair it decodes nothing, since the losses matter first.
 ///
@@ -85,7 +145,7 @@ pub fn examine(sidecar: &Sidecar, base: &Base, scope: Scope, context: &Context<'
 /// [`ErrorKind::Changed`](fec_base::ErrorKind::Changed) when a file changes meanwhile.
 pub fn examine_deep(sidecar: &Sidecar, base: &Base, context: &Context<'_>) -> Result<Examined> {
     let examined = examine(sidecar, base, Scope::All, context)?;
-    if !examined.is_mendable() {
+    if !examined.is_revertible() {
         return Ok(examined);
     }
     let meter = context.meter(Action::Decode, None);
@@ -107,7 +167,16 @@ impl Examined {
         self.recovery_displaced = found.displaced.count();
         self.recovery_erased = found.erased;
         self.sidecar_damage = sidecar_damage(sidecar);
-        self.margin = margin(catalog, positions, &self.erased, Some(&self.recovery_erased));
+        self.margin = self.margin_of(catalog, positions);
+    }
+
+    /// The margin that results from all losses.
+    pub(crate) fn margin_of(&self, catalog: &Catalog, positions: &Positions) -> Margin {
+        let lost = |span: &Span| {
+            let lost = span.len - self.moved.len_within(span.at..span.end());
+            (lost, if self.state(span.entry as usize).is_damage() { lost } else { 0 })
+        };
+        margin(catalog, positions, (&self.erased, Some(&self.recovery_erased)), &lost)
     }
 }
 
@@ -145,60 +214,4 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
         damage.push(format!("it has {} bytes and should have {}", sidecar.len, end.unwrap_or(0)));
     }
     damage
-}
-
-/// The margin, set by set, when these positions and recovery shards are lost.
-pub(crate) fn margin(
-    catalog: &Catalog,
-    positions: &Positions,
-    erased: &Bits,
-    recovery_erased: Option<&Bits>,
-) -> Margin {
-    let block = u64::from(catalog.block);
-    let mut margin = Margin::default();
-    let mut one_piece = None;
-    let covered = positions.covered(catalog.positions());
-    let (mut first, mut first_recovery) = (0, 0);
-    for group in &catalog.groups {
-        let (sets, k, m) = (u64::from(group.sets), group.code.k() as u64, group.code.m() as u64);
-        let mut used = vec![0u64; sets as usize];
-        let mut lives = vec![false; sets as usize];
-        for index in 0..group.positions() {
-            used[(index % sets) as usize] += u64::from(erased.get(first + index));
-            lives[(index % sets) as usize] |= covered.get(first + index);
-        }
-        for index in 0..recovery_erased.map_or(0, |_| group.recovery()) {
-            let is_erased = recovery_erased.is_some_and(|erased| erased.get(first_recovery + index));
-            used[(index % sets) as usize] += u64::from(is_erased);
-        }
-        let mut least = m;
-        // A set whose files are all gone has nothing to lose.
-        for (set, used) in used.iter().enumerate().filter(|(set, _)| lives[*set]) {
-            if *used > m {
-                margin.lost_sets += 1;
-                let lost = (0..k).map(|index| first + index * sets + set as u64);
-                let lost = lost.filter(|position| erased.get(*position));
-                let bytes =
-                    lost.flat_map(|position| positions.within(position..position + 1)).map(|span| span.len);
-                margin.lost_bytes += bytes.sum::<u64>();
-            }
-            let spare = m.saturating_sub(*used);
-            least = least.min(spare);
-            // Keeps the set that has used the greatest part of its shards.
-            if margin.of == 0 || *used * margin.of > margin.used * m {
-                (margin.of, margin.used) = (m, *used);
-            }
-        }
-        // A group with as many spare recovery shards as originals may lose all its originals.
-        if least < k && lives.contains(&true) {
-            one_piece = Some(one_piece.unwrap_or(u64::MAX).min(least * sets * block));
-        }
-        first += group.positions();
-        first_recovery += group.recovery();
-    }
-    margin.one_piece = one_piece.unwrap_or(first * block);
-    if margin.of == 0 {
-        margin.of = catalog.groups[0].code.m() as u64;
-    }
-    margin
 }

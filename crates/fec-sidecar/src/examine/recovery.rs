@@ -30,15 +30,15 @@ pub(crate) fn serving(sidecar: &Sidecar, positions: &Positions) -> Bits {
     let mut serves = Bits::new(catalog.groups.iter().map(|group| group.recovery()).sum());
     let (mut first, mut first_recovery) = (0, 0);
     for (nth, group) in catalog.groups.iter().enumerate() {
-        let sets = u64::from(group.sets);
-        let (mut lives, mut had) = (vec![false; sets as usize], vec![false; sets as usize]);
+        let sets = group.sets as usize;
+        let (mut lives, mut had) = (vec![false; sets], vec![false; sets]);
         for index in 0..group.positions() {
-            let set = (index % sets) as usize;
+            let set = group.original(index).0 as usize;
             lives[set] |= covered.get(first + index);
             had[set] |= sidecar.position_digest(nth, index) != NOTHING;
         }
         for index in 0..group.recovery() {
-            let set = (index % sets) as usize;
+            let set = group.set_of_shard(index) as usize;
             if lives[set] || !had[set] {
                 serves.set(first_recovery + index);
             }

@@ -7,13 +7,16 @@
 use crate::Sidecar;
 use crate::catalog::hashing::digest_of_file;
 use crate::catalog::moved::{Moved, MovedSpan};
-use crate::catalog::positions::Blocks;
+use crate::catalog::positions::{anchored, runs_of};
+use crate::catalog::samples::Samples;
+use crate::examine::verdict::{Alike, name_of};
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_core::digest::blocks;
 use fec_core::format::sidecar::anchor::{Gear, WINDOW};
 use fec_core::format::sidecar::catalog::shortened;
-use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, has_anchor};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
@@ -35,6 +38,8 @@ pub(crate) struct FoundElsewhere {
     pub(crate) shifted: HashSet<usize>,
     /// Files that are whole under another name: the entry, and the path.
     pub(crate) renamed: HashMap<usize, Box<[u8]>>,
+    /// Missing files that seem to be damaged under another name: the entry, and the path.
+    pub(crate) damaged: HashMap<usize, Box<[u8]>>,
 }
 
 pub(crate) struct Search<'a> {
@@ -81,9 +86,8 @@ impl<'a> Search<'a> {
         let has_name: HashSet<u64> = self.spans.iter().map(|span| span.at / self.block).collect();
         for file in files {
             let EntryKind::File(of) = &self.entry(file.entry).kind else { continue };
-            let blocks = Blocks::of(of);
-            for (first, run) in file.blocks.iter().flat_map(|range| blocks.positions(range.clone())) {
-                let all = (first..).zip(run.start..run.start + run.count);
+            for run in file.blocks.iter().flat_map(|range| runs_of(of, range.clone())) {
+                let all = (run.block..).zip(run.start..run.start + run.count);
                 let wanted = all.filter(|(_, position)| !has_name.contains(position));
                 self.wanted.extend(wanted.map(|(block, position)| ((file.entry, block), position)));
             }
@@ -125,6 +129,7 @@ impl<'a> Search<'a> {
             }
         }
         let strangers = self.strangers();
+        let mut others = Vec::new();
         for path in &strangers {
             let Ok(file) = self.base.read(path) else { continue };
             let Ok(size) = file.size() else { continue };
@@ -144,7 +149,12 @@ impl<'a> Search<'a> {
                 let entry = entries.swap_remove(at);
                 self.stands_at(entry, path);
                 self.found.renamed.insert(entry, path.clone());
+            } else {
+                others.push((path, size));
             }
+        }
+        for (path, size) in others {
+            self.find_damaged(path, by_size.entry(size).or_default());
         }
         let is_lost = |search: &Search<'_>, file: &&&Wanted| {
             !search.found.renamed.contains_key(&file.entry) && !file.blocks.is_empty()
@@ -161,22 +171,49 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Takes one of these missing files, of the size of a stranger that passes for it or has most of its blocks.
+    fn find_damaged(&mut self, path: &[u8], entries: &mut Vec<usize>) {
+        /// The most missing files that a stranger is compared with.
+        const MOST: usize = 256;
+        let Some(EntryKind::File(first)) = entries.first().map(|nth| &self.entry(*nth).kind) else { return };
+        let (Ok(file), Ok(stat)) = (self.base.read(path), self.base.stat(path)) else { return };
+        let Ok(samples) = Samples::of(&file, first.size, self.sidecar.catalog.block) else { return };
+        let rank = |nth: &usize| {
+            let EntryKind::File(of) = &self.entry(*nth).kind else { return None };
+            let same = samples.same_as(self.sidecar, of);
+            let alike = Alike {
+                time: self.sidecar.time_of(*nth, &stat),
+                has_own_time: stat.st_mtime_nsec != 0,
+                has_name: name_of(path) == name_of(&self.entry(*nth).path),
+            };
+            (same * 2 > samples.len() || alike.passes(|| same > 0)).then_some(same)
+        };
+        let ranks = entries.iter().take(MOST).map(rank).enumerate();
+        let best = ranks.filter_map(|(at, rank)| Some((rank?, Reverse(at)))).max();
+        let Some((_, Reverse(at))) = best else { return };
+        let entry = entries.swap_remove(at);
+        let mut place = Place { file: &file, len: first.size, source: self.source(path) };
+        for block in 0..FileEntry::whole_blocks(first.size, self.block) {
+            self.take_forwards(&mut place, entry, block, block * self.block);
+        }
+        self.found.damaged.insert(entry, path.into());
+    }
+
     /// Takes a missing file that stands whole at another path.
     fn stands_at(&mut self, entry: usize, path: &[u8]) {
         let EntryKind::File(of) = &self.entry(entry).kind else { return };
         let source = self.source(path);
-        let mut offset = 0;
         for run in &of.runs {
-            let len = run.count * self.block;
-            self.spans.push(MovedSpan { at: run.start * self.block, len, source, offset });
-            offset += len;
+            let (at, len, offset) = (run.start * self.block, run.count * self.block, run.block * self.block);
+            self.spans.push(MovedSpan { at, len, source, offset, is_twin: false });
+            for block in run.block..run.block + run.count {
+                self.wanted.remove(&(entry, block));
+            }
         }
-        if offset < of.size {
-            self.spans.push(MovedSpan { at: of.tail, len: of.size - offset, source, offset });
+        let (at, len) = (of.tail, of.tail_len(self.block));
+        if len > 0 {
+            self.spans.push(MovedSpan { at, len, source, offset: of.size - len, is_twin: false });
         }
-        (0..offset / self.block).for_each(|block| {
-            self.wanted.remove(&(entry, block));
-        });
     }
 
     /// Tells whether `bytes` more of other files may be read, since other files may be of any size.
@@ -264,9 +301,8 @@ impl<'a> Search<'a> {
         let mut anchors = self.sidecar.anchors();
         let mut found = Vec::new();
         for (nth, file) in self.sidecar.catalog.files() {
-            let whole = FileEntry::whole_blocks(file.size, self.block);
-            let with_anchor = (0..whole).filter(|block| has_anchor(block * self.block));
-            found.extend(with_anchor.zip(&mut anchors).map(|(block, anchor)| ((nth, block), anchor)));
+            let with_anchor = anchored(file, self.block).zip(&mut anchors);
+            found.extend(with_anchor.map(|((block, _), anchor)| ((nth, block), anchor)));
         }
         found
     }
@@ -385,7 +421,7 @@ impl<'a> Search<'a> {
     fn found_at(&mut self, place: &Place<'_>, entry: usize, block: u64, offset: u64) {
         if let Some(position) = self.wanted.remove(&(entry, block)) {
             let (at, len) = (position * self.block, self.block);
-            self.spans.push(MovedSpan { at, len, source: place.source, offset });
+            self.spans.push(MovedSpan { at, len, source: place.source, offset, is_twin: false });
         }
     }
 }

@@ -2,44 +2,57 @@
 //!
 //! Rows of several sets go through the kernel and the hash while they are in a cache.
 
+pub(crate) mod attempts;
 pub(crate) mod coding;
+pub(crate) mod content;
+mod excluded;
 pub(crate) mod outputs;
+pub(crate) mod sha256;
 
 use crate::Sidecar;
 use crate::catalog::bits::Bits;
-use crate::catalog::hashing::FileTree;
+use crate::catalog::folder::{AROUND, Made, around};
 use crate::catalog::journal;
 use crate::catalog::metadata;
+use crate::catalog::others::is_of_sidecar;
 use crate::catalog::plan;
 pub use crate::catalog::plan::Redundancy;
-use crate::catalog::positions::Positions;
+use crate::catalog::positions::{self, Positions};
+use crate::catalog::seen::{Reasons, Seen, error_of, is_below};
 use crate::catalog::signature::signature_path;
-use crate::catalog::tree::{Selection, Tree, base_of, denied_files, fingerprint_of, resolved};
+use crate::catalog::tree::{Selection, Tree, base_of, fingerprint_of, named, resolved};
+use crate::catalog::wide;
 use crate::error::SidecarError;
-use crate::examine::margin;
-use crate::protect::coding::{Coded, Coding, admit, failure};
+use crate::examine::{Spare, margin};
+use crate::protect::attempts::Attempts;
+use crate::protect::coding::{Coded, Coding, give_digests};
+use crate::protect::content::Contents;
+pub use crate::protect::excluded::Excluded;
 use crate::protect::outputs::NewSidecar;
-use fec_base::context::{Context, Gauge};
+use crate::protect::sha256::{add_sha256, make_room_for_sha256};
+use fec_base::context::Context;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
-use fec_base::io::output::{Policy, check_absent, check_room};
+use fec_base::io::output::{Policy, check_absent, check_folder, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::program::stages::{self, Stage};
-use fec_base::threads::Threads;
-use fec_core::digest::{Digest, HashKind, PlainHasher};
-use fec_core::executor::{Executor, into_value, lock};
+use fec_core::digest::Digest;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::group::GroupCode;
+use fec_core::format::sidecar::parts::{Omitted, Reason, limit_omitted};
 use fec_core::format::sidecar::piece::Layout;
 use fec_core::format::sidecar::stat::{Stat, Stats};
-use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
+use fec_core::format::sidecar::{Entry, EntryKind};
 use fec_keys::age::Keys;
 use fecfile::report::Written;
 use fecfile::seal::SealError;
 use fecfile::seal::Sealing;
-use std::io::{self, Read};
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The files to protect, and the way to do it.
 #[derive(Clone, Copy)]
@@ -54,18 +67,30 @@ pub struct Protect<'a> {
     /// Recovery bytes for each byte of the files. `None` stands for the default, or for the redundancy of the updated
     /// sidecar.
     pub redundancy: Option<Redundancy>,
-    /// Patterns of excluded paths, relative to the base, or of names.
+    /// Patterns of what is left out (docs/FORMAT.md, section 17.3). The sidecar remembers them, and an update adds
+    /// them to those of before.
     pub exclude: &'a [String],
+    /// True if folders that are tagged as caches are left out.
+    pub exclude_caches: bool,
+    /// True if an update uses the given patterns alone.
+    pub forget_excludes: bool,
     /// True if file systems that are mounted below are left out.
     pub one_file_system: bool,
     /// True if SHA-256 of each file is recorded too, which reads the files once more.
     pub sha256: bool,
+    /// True if the time of change and the inode of each file are recorded, by a mark that tells later whether somebody
+    /// wrote to the file and kept its time. The sidecars of two copies of the same files differ then. An update does as
+    /// the sidecar was made.
+    pub marks: bool,
     /// The conditions for making the sidecar.
     pub policy: Policy,
     /// The recipients of a sealed sidecar; `None` leaves it unsealed.
     pub sealing: Option<&'a Arc<Sealing>>,
     /// The keys that open the updated sidecar, if it is sealed.
     pub keys: Option<&'a Keys>,
+    /// Values of E, from [`Protected::metadata`], that are known to belong to the root that the updated sidecar must
+    /// have.
+    pub known: &'a [Digest],
 }
 
 /// The protected files and their sidecar.
@@ -78,7 +103,7 @@ pub struct Protected {
     pub metadata: Option<Digest>,
     /// The folder that names are relative to.
     pub base: PathBuf,
-    /// True if that is the folder of the sidecar.
+    /// True if that is the folder of the sidecar, or the one around it if it is named `.fec`.
     pub is_beside: bool,
     /// Regular files.
     pub files: u64,
@@ -88,12 +113,14 @@ pub struct Protected {
     pub links: u64,
     /// Bytes of all files.
     pub files_len: u64,
+    /// Those of them that take recovery data: neither zeros nor duplicates, as far as these were found.
+    pub data_len: u64,
     /// Bytes of the recovery shards.
     pub recovery_len: u64,
     /// Bytes of the sidecar.
     pub sidecar_len: u64,
-    /// Bytes that could be lost in one piece, anywhere.
-    pub one_piece: u64,
+    /// The bytes that could be lost and mended.
+    pub spare: Spare,
     /// Bytes of a block.
     pub block: u32,
     /// k and m of the group with the most positions.
@@ -102,6 +129,14 @@ pub struct Protected {
     pub sets: u32,
     /// Devices, sockets and FIFOs that were left out.
     pub skipped: Vec<PathBuf>,
+    /// Other sidecars in the folders, and their signatures and lists, that were left out.
+    pub sidecars: Vec<PathBuf>,
+    /// The patterns, and what they left out.
+    pub excluded: Excluded,
+    /// Paths that are not protected although they were named.
+    pub omitted: Vec<Omitted>,
+    /// Paths that an update could not look at, and that stay protected as they were.
+    pub kept: Vec<Omitted>,
 }
 
 impl Protected {
@@ -122,24 +157,11 @@ impl Protected {
 /// file.
 ///
 /// # Errors
-/// [`SidecarError`]; [`SealError::StaysSealed`]; [`ErrorKind::Changed`] when a file changes meanwhile; those of the
-/// system.
+/// [`SidecarError`]; [`SealError::StaysSealed`]; those of the system. A file that cannot be read, or changes each time,
+/// is part of the result, unless no file can be read.
 pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
-    protect_readable(job, context).map_err(|error| all_denied(job, error))
-}
-
-/// Replaces an error about a file that may not be read by one that lists all such files.
-pub(crate) fn all_denied(job: &Protect<'_>, error: Error) -> Error {
-    let is_it = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-    if !matches!(&error.kind, ErrorKind::Io(e) if is_it(e)) || error.action != Action::Read {
-        return error;
-    }
-    let Ok(found) = Found::of(job) else { return error };
-    let denied = denied_files(&found.base_path, &found.tree.entries);
-    if denied.is_empty() { error } else { Error::new(Action::Read, ErrorKind::NotAllowed(denied)) }
-}
-
-fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
+    let _made = Made::of(job.output).map_err(|e| Error::io(Action::Create, job.output, e))?;
+    check_folder(job.output)?;
     check_absent(job.output, job.policy).map_err(|e| Error { action: Action::Protect, ..e })?;
     let is_there = job.output.exists();
     if is_there && !Sidecar::starts(job.output)? {
@@ -153,12 +175,14 @@ fn protect_readable(job: &Protect<'_>, context: &Context<'_>) -> Result<Protecte
     }
     let _lock = if is_there { Some(metadata::lock_file(job.output, Action::Protect)?) } else { None };
     journal::check_none(job.output, Action::Protect)?;
-    remove_stale(parent(job.output));
-    let found = Found::of(job)?;
-    if is_there && found.tree.entries.iter().all(|entry| entry.kind == EntryKind::Folder) {
-        return Err(Error::at(Action::Replace, job.output, SidecarError::NoFiles));
-    }
-    anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
+    remove_stale(parent(job.output), context.progress);
+    Attempts::run(false, |attempts| {
+        let found = Found::of(job, attempts, None)?;
+        if is_there && found.tree.entries.iter().all(|entry| entry.kind == EntryKind::Folder) {
+            return Err(Error::at(Action::Replace, job.output, SidecarError::NoFiles));
+        }
+        anew(job, found, job.redundancy.unwrap_or(Redundancy::DEFAULT), job.sha256, &|_| Ok(()), context)
+    })
 }
 
 /// The files to protect.
@@ -168,10 +192,12 @@ pub(crate) struct Found {
     base_path: PathBuf,
     pub(crate) base: Base,
     pub(crate) tree: Tree,
+    excluded: Excluded,
 }
 
 impl Found {
-    pub(crate) fn of(job: &Protect<'_>) -> Result<Found> {
+    /// Finds what the next attempt protects. `old` is an updated sidecar.
+    pub(crate) fn of(job: &Protect<'_>, attempts: &Attempts, old: Option<&Sidecar>) -> Result<Found> {
         if job.paths.is_empty() {
             return Err(Error::new(Action::Protect, SidecarError::Nothing));
         }
@@ -180,18 +206,38 @@ impl Found {
             Some(base) => std::fs::canonicalize(base).map_err(|e| Error::io(Action::Read, base, e))?,
             None => base_of(job.paths, job.output)?,
         };
-        let selection =
-            Selection { paths: job.paths, exclude: job.exclude, one_file_system: job.one_file_system };
-        let beside = [journal::path_of(&home), signature_path(&home)];
-        let is_own = |place: &Path| {
-            place == home || beside.iter().any(|own| own == place) || is_temporary(place, &home)
-        };
-        let tree = Tree::find(&base_path, &selection, &is_own)?;
-        if tree.entries.is_empty() {
-            return Err(Error::new(Action::Protect, SidecarError::Nothing));
-        }
+        let named = named(job.paths, &base_path)?;
         let base = Base::open(&base_path).map_err(|e| Error::io(Action::Read, base_path.as_path(), e))?;
-        Ok(Found { home, base_path, base, tree })
+        let old_patterns = old.filter(|_| !job.forget_excludes);
+        let anchor = anchor(&named, &base_path);
+        let mut excluded = Excluded::new((job.exclude, job.exclude_caches), anchor, old_patterns)?;
+        let beside = [journal::path_of(&home), signature_path(&home)];
+        let own_folder = around(&home).ok().flatten().and(home.parent());
+        let is_own = |place: &Path| {
+            place == home
+                || Some(place) == own_folder
+                || beside.iter().any(|own| own == place)
+                || is_temporary(place, &home)
+        };
+        let mut tree = excluded.run(|patterns| {
+            let Attempts { omitted, kept, .. } = attempts;
+            let keep = |omitted: &_| old.map_or_else(Vec::new, |old| attempts.keep(old, omitted));
+            let one_file_system = job.one_file_system;
+            let selection =
+                Selection { named: &named, patterns, one_file_system, omitted, kept, keep: &keep };
+            Tree::find(&base, &selection, [&is_own, &is_of_sidecar])
+        })?;
+        tree.seen.failed = Arc::clone(&attempts.failed);
+        if !job.marks {
+            tree.marks.clear();
+        }
+        check_any(&tree, &base)?;
+        Ok(Found { home, base_path, base, tree, excluded })
+    }
+
+    /// Tells whether the base is known by the place of the sidecar, in a folder `.fec`.
+    fn is_around(&self) -> bool {
+        around(&self.home).is_ok_and(|around| around.is_some())
     }
 
     /// The path from the folder of the sidecar to the base; empty if they are the same.
@@ -199,12 +245,32 @@ impl Found {
         way_to(&self.home, &self.base_path)
     }
 
+    /// The times and permissions of all entries, and what else stands behind the catalog.
+    pub(crate) fn stats(&self) -> Stats {
+        let Tree { stats, marks, .. } = &self.tree;
+        Stats {
+            entries: stats.clone(),
+            base: self.way(),
+            marks: marks.clone(),
+            exclusion: self.excluded.by.clone(),
+            omitted: self.omitted(),
+        }
+    }
+
+    /// The paths that are not protected, as far as a sidecar records them: a folder stands for what is in it.
+    fn omitted(&self) -> Vec<Omitted> {
+        let mut omitted = listed(&self.tree.omitted);
+        omitted.retain(|omitted| !is_below(&self.tree.omitted, &omitted.path));
+        limit_omitted(&mut omitted);
+        omitted
+    }
+
     /// The report of a sidecar with this root and this E.
     pub(crate) fn report(
         &self,
         catalog: &Catalog,
         (root, metadata): (Digest, Option<Digest>),
-        one_piece: u64,
+        spare: Spare,
     ) -> Protected {
         let count = |is: fn(&EntryKind) -> bool| {
             catalog.entries.iter().filter(|entry| is(&entry.kind)).count() as u64
@@ -217,20 +283,62 @@ impl Found {
             root,
             metadata,
             base: self.base_path.clone(),
-            is_beside: self.way().is_empty(),
+            is_beside: self.way().is_empty() || self.way() == AROUND && self.is_around(),
             files: count(|kind| matches!(kind, EntryKind::File(_))),
             folders: count(|kind| matches!(kind, EntryKind::Folder)),
             links: count(|kind| matches!(kind, EntryKind::Symlink(_) | EntryKind::HardLink(_))),
             files_len: catalog.files_len(),
+            data_len: Positions::of(catalog).len(0..catalog.positions()),
             recovery_len: catalog.groups.iter().map(|group| group.recovery()).sum::<u64>() * block,
             sidecar_len: area.start + area.len(block).unwrap_or(u64::MAX),
-            one_piece,
+            spare,
             block: catalog.block,
-            code: (group.code.k(), group.code.m()),
+            code: (group.code.k() as usize, group.code.m() as usize),
             sets: group.sets,
             skipped: self.tree.skipped.clone(),
+            sidecars: self.tree.sidecars.clone(),
+            excluded: self.excluded.clone(),
+            omitted: listed(&self.tree.omitted),
+            kept: listed(&self.tree.kept),
         }
     }
+}
+
+/// The only folder that is protected, from which patterns count too; empty if there are several.
+fn anchor(named: &[(PathBuf, Metadata)], base: &Path) -> Vec<u8> {
+    match named {
+        [(place, meta)] if meta.is_dir() => {
+            place.strip_prefix(base).map_or_else(|_| Vec::new(), |path| path.as_os_str().as_bytes().to_vec())
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Fails if nothing was found, or no file could be read.
+fn check_any(tree: &Tree, base: &Base) -> Result<()> {
+    let is_read =
+        |(nth, entry): (usize, &Entry)| matches!(entry.kind, EntryKind::File(_)) && tree.seen.has(nth);
+    let mut left = tree.omitted.iter().chain(&tree.kept);
+    match left.clone().next() {
+        None if tree.entries.is_empty() => Err(Error::new(Action::Protect, SidecarError::Nothing)),
+        Some((path, reason)) if !tree.entries.iter().enumerate().any(is_read) => {
+            match left.all(|(_, reason)| *reason == Reason::Denied) {
+                true => {
+                    let mut denied: Vec<PathBuf> =
+                        tree.omitted.keys().chain(tree.kept.keys()).map(|path| base.place(path)).collect();
+                    denied.sort_unstable();
+                    Err(Error::new(Action::Read, ErrorKind::NotAllowed(denied)))
+                }
+                false => Err(error_of(base, path, *reason)),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Paths with their reasons.
+fn listed(reasons: &Reasons) -> Vec<Omitted> {
+    reasons.iter().map(|(path, reason)| Omitted { path: path.clone(), reason: *reason }).collect()
 }
 
 /// Makes a sidecar anew. `check` sees all digests of files before the sidecar appears.
@@ -248,49 +356,51 @@ pub(crate) fn anew(
         // Room for SHA-256 comes first, so that all places are known before any digest is.
         make_room_for_sha256(&mut entries, |_| true);
     }
-    let way = found.way();
-    let (catalog, geometry) = plan::plan(entries, redundancy, &way).map_err(refused)?;
+    let stats = found.stats();
+    let stats_bytes = stats.to_bytes();
     let seen = &found.tree.seen;
+    let block = block_of(&entries);
+    let all: Vec<usize> = (0..entries.len()).collect();
+    let contents = Contents { base: &found.base, entries: &entries, seen, block: block.into(), context };
+    let content = contents.find(&all, &HashMap::new())?;
+    let (mut catalog, geometry) =
+        plan::plan(entries, redundancy, stats_bytes.len() as u64, (block, &content)).map_err(refused)?;
     let area = catalog.areas[0];
     let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
     // Recovery shards reveal the content of files to somebody who has the others, so the sidecar is no more readable
     // than they are.
-    let policy = readers(job, &found.base, &catalog, &found.tree.stats);
+    let policy = readers(job, &found.base, &catalog, &stats.entries);
     let out = NewSidecar::new(job.output, policy, job.sealing)?;
-    let meter = context.meter(Action::Protect, Some(catalog.files_len()));
+    let zeros = content.zeros.values().flatten().map(|zeros| (zeros.end - zeros.start) * u64::from(block));
+    let data_len = Positions::of(&catalog).len(0..catalog.positions());
+    let meter = context.meter(Action::Protect, Some(data_len + zeros.sum::<u64>()));
     let coded = {
         let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
         Coding::new(&found.base, &catalog, seen, &put, context, &meter).run()?
     };
     let Coded { values, digests, tails, mut anchors } = coded;
-    // The order by position is the order by entry, since the whole blocks of all files come first, in order.
     anchors.sort_unstable();
-    let anchors: Vec<u64> = anchors.into_iter().map(|(_, anchor)| anchor).collect();
-    let mut catalog = catalog;
-    for (entry, tail) in catalog.entries.iter_mut().zip(tails) {
-        if let EntryKind::File(file) = &mut entry.kind {
-            file.blake3 = digest_of(file, &values, 0, tail);
-        }
-    }
+    let anchors = positions::anchors(&catalog, &anchors);
+    give_digests(&mut catalog, &content.twins, (&values, 0), &tails, (&|_| true, &meter))?;
     if sha256 {
         add_sha256(&mut catalog, &found.base, seen, &|_| true, context)?;
     }
+    seen.check(&found.base).or_else(|_| check_unchanged(&found.base, &catalog, seen))?;
     check(&catalog)?;
     check_unchanged(&found.base, &catalog, seen)?;
     meter.finish();
-    let stats = Stats { entries: std::mem::take(&mut found.tree.stats), base: way };
     let before = ([0; 32], 1);
-    let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats, before);
+    let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats_bytes, before);
     let stage = stages::enter(Stage::Write, metadata.len() as u64);
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
     let of = metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
     drop(stage);
     let sealed = out.finish(sidecar_len, job.output, policy, context)?;
     let nothing = Bits::new(catalog.positions());
-    let margin = margin(&catalog, &Positions::of(&catalog), &nothing, None);
-    Ok(found.report(&catalog, (root, Some(of.root)), margin.one_piece).sealed(sealed))
+    let margin = margin(&catalog, &Positions::of(&catalog), (&nothing, None), &|_| (0, 0));
+    Ok(found.report(&catalog, (root, Some(of.root)), margin.spare).sealed(sealed))
 }
 
 /// The policy of a sidecar that nobody can read who cannot read all of its files.
@@ -305,7 +415,11 @@ pub(crate) fn readers(job: &Protect<'_>, base: &Base, catalog: &Catalog, stats: 
 /// Fails when a set does not fit into the allowed memory.
 pub(crate) fn check_memory(catalog: &Catalog, context: &Context<'_>) -> Result<()> {
     let group = catalog.groups[catalog.groups.len() - 1];
-    let need = group.code.n() as u64 * u64::from(catalog.block);
+    let block = u64::from(catalog.block);
+    let need = match group.code {
+        GroupCode::Small(code) => code.n() as u64 * block,
+        GroupCode::Wide(code) => wide::memory(code, block),
+    };
     let most = context.settings.max_memory;
     if need > most {
         return Err(Error::new(Action::Protect, ErrorKind::SetMemory { need, most }));
@@ -334,7 +448,7 @@ fn way_to(home: &Path, base: &Path) -> Vec<u8> {
 pub(crate) fn metadata_bytes(
     catalog: &Catalog,
     (digests, anchors): (&[ShortDigest], &[u64]),
-    stats: &Stats,
+    stats: &[u8],
     (before, generation): (Digest, u64),
 ) -> (Vec<u8>, Layout, Digest) {
     let mut bytes = catalog.head_bytes();
@@ -350,98 +464,32 @@ pub(crate) fn metadata_bytes(
         catalog_len: bytes.len() as u64,
         block: catalog.block,
     };
-    bytes.extend_from_slice(&stats.to_bytes());
+    bytes.extend_from_slice(stats);
     (bytes, layout, root)
 }
 
 /// Fails when an entry has changed since it was found.
-pub(crate) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &[u64]) -> Result<()> {
-    for (entry, seen) in catalog.entries.iter().zip(seen) {
+pub(crate) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &Seen) -> Result<()> {
+    for (nth, entry) in catalog.entries.iter().enumerate() {
         // Only files were read. The times of folders change with their content.
-        if !matches!(entry.kind, EntryKind::File(_)) {
+        if !matches!(entry.kind, EntryKind::File(_)) || !seen.has(nth) || seen.is_settled(nth) {
             continue;
         }
-        let place = base.place(&entry.path);
-        let now =
-            std::fs::symlink_metadata(&place).map_err(|e| Error::io(Action::Read, place.as_path(), e))?;
-        if fingerprint_of(&now) != *seen {
-            return Err(Error::at(Action::Read, place.as_path(), ErrorKind::Changed));
-        }
+        let changed = match std::fs::symlink_metadata(base.place(&entry.path)) {
+            Ok(now) if fingerprint_of(&now) == seen.fingerprints[nth] => continue,
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+            Err(e) => e,
+        };
+        seen.pass(base, &entry.path, changed)?;
     }
-    Ok(())
+    seen.check(base)
 }
 
-/// Makes room for the SHA-256 of files.
-pub(crate) fn make_room_for_sha256(entries: &mut [Entry], of: impl Fn(usize) -> bool) {
-    for (_, entry) in entries.iter_mut().enumerate().filter(|(nth, _)| of(*nth)) {
-        if let EntryKind::File(file) = &mut entry.kind {
-            file.sha256 = Some(Box::new([0; 32]));
-        }
-    }
-}
-
-/// Reads files once more, for their SHA-256.
-pub(crate) fn add_sha256(
-    catalog: &mut Catalog,
-    base: &Base,
-    seen: &[u64],
-    of: &dyn Fn(usize) -> bool,
-    context: &Context<'_>,
-) -> Result<()> {
-    let files: Vec<usize> = catalog.files().map(|(nth, _)| nth).filter(|nth| of(*nth)).collect();
-    let total = catalog.files().filter(|(nth, _)| of(*nth)).map(|(_, file)| file.size).sum();
-    let meter = context.meter(Action::Sha256, Some(total));
-    let found: Mutex<Vec<(usize, Result<Digest>)>> = Mutex::new(Vec::new());
-    Threads(context.settings.threads).run(files.len(), &|job| {
-        if meter.is_cancelled() {
-            return;
-        }
-        let nth = files[job];
-        let path = &catalog.entries[nth].path;
-        let digest = sha256(base, path, (nth, seen), &meter);
-        lock(&found).push((nth, digest.map_err(|e| failure(base, path, e))));
+/// The block for these files.
+fn block_of(entries: &[Entry]) -> u32 {
+    let len = entries.iter().map(|entry| match &entry.kind {
+        EntryKind::File(file) => file.size,
+        _ => 0,
     });
-    meter.check()?;
-    for (nth, digest) in into_value(found) {
-        if let EntryKind::File(file) = &mut catalog.entries[nth].kind {
-            file.sha256 = Some(Box::new(digest?));
-        }
-    }
-    meter.finish();
-    Ok(())
-}
-
-fn sha256(base: &Base, path: &[u8], (nth, seen): (usize, &[u64]), meter: &Gauge<'_>) -> io::Result<Digest> {
-    let mut file = base.read(path)?;
-    admit(seen, nth as u32, &file, || base.place(path))?;
-    let mut hasher = PlainHasher::new(HashKind::Sha256);
-    let mut bytes = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut bytes) {
-            Ok(0) => return Ok(hasher.finish()),
-            Ok(n) => {
-                hasher.update(&bytes[..n]);
-                meter.add(n as u64);
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-}
-
-/// The BLAKE3 of a file, from its tail and the values of its whole blocks. `values` begins at position `first`.
-pub(crate) fn digest_of(file: &FileEntry, values: &[Digest], first: u64, tail: Option<Digest>) -> Digest {
-    match (&file.runs[..], tail) {
-        ([], None) => HashKind::Blake3.digest(b""),
-        ([], Some(digest)) => digest,
-        (runs, tail) => {
-            let mut tree = FileTree::default();
-            for run in runs {
-                let start = (run.start - first) as usize;
-                tree.push(&values[start..start + run.count as usize]);
-            }
-            tail.iter().for_each(|tail| tree.push(&[*tail]));
-            tree.finish()
-        }
-    }
+    plan::block_len(len.sum())
 }

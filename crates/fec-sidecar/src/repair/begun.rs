@@ -6,10 +6,10 @@
 
 use crate::Sidecar;
 use crate::catalog::hashing::Padded;
-use crate::catalog::journal::{Journal, Lines, List, PieceDigest, Pieces, changed, piece_digest};
+use crate::catalog::journal::{Closed, Journal, Lines, List, PieceDigest, Pieces, piece_digest};
 use crate::catalog::permissions::umask;
-use crate::catalog::positions::{Blocks, Positions, Span};
-use crate::catalog::tree::fingerprint;
+use crate::catalog::positions::{Positions, Span};
+use crate::catalog::tree::fingerprint_of_stat;
 use crate::error::SidecarError;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
 use crate::examine::{Cause, Examined};
@@ -25,13 +25,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
-/// A fingerprint of a file's stat, which any change alters.
-// The integer types differ between systems.
-#[allow(clippy::unnecessary_cast)]
-fn look_of(stat: &Stat) -> u64 {
-    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    fingerprint((stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64), modified, changed(stat))
-}
+/// The position of blocks that have none, since they are zeros.
+const NOWHERE: u64 = u64::MAX;
 
 /// A file that the list names.
 struct Claim {
@@ -57,7 +52,8 @@ impl Begun<'_> {
         let mut claims: BTreeMap<u32, Claim> = BTreeMap::new();
         let mut torn: HashSet<u64> = HashSet::new();
         let list = std::mem::take(&mut journal.list);
-        for entry in list.files.keys().chain(&list.made) {
+        let closed = list.closed.keys().map(|(entry, _)| entry);
+        for entry in list.files.keys().chain(&list.made).chain(closed) {
             if let Some(unseen) = self.unseen(*entry) {
                 journal.unseen.insert(*entry, unseen.map(|stat| journal.is_older_than(&stat)));
             }
@@ -70,7 +66,7 @@ impl Begun<'_> {
             }
             if journal.is_older_than(&stat) {
                 torn.extend(&odd);
-                claims.insert(*nth as u32, Claim { look: look_of(&stat), torn: odd });
+                claims.insert(*nth as u32, Claim { look: fingerprint_of_stat(&stat), torn: odd });
             }
         }
         if !torn.is_empty() {
@@ -135,7 +131,15 @@ impl Begun<'_> {
         let block = u64::from(self.sidecar.catalog.block);
         let is_as_it_was =
             |(offset, digest): &(u64, Option<PieceDigest>)| digest.is_some() && pieces.at(*offset) == *digest;
-        let odd = self.damaged_pieces(nth, file, piece).filter(|piece| !is_as_it_was(piece));
+        // A block without a position is mended where it is zeros.
+        let zeros = piece_digest(&vec![0; piece as usize]);
+        let nowhere: HashSet<u64> =
+            self.damaged(nth).filter(|(at, _)| *at == NOWHERE).map(|(_, range)| range.start).collect();
+        let is_mended = |(offset, digest): &(u64, Option<PieceDigest>)| {
+            *digest == Some(zeros) && nowhere.contains(&(offset / block * block))
+        };
+        let odd =
+            self.damaged_pieces(nth, file, piece).filter(|piece| !is_as_it_was(piece) && !is_mended(piece));
         let odd: HashSet<u64> = odd.map(|(offset, _)| offset / block).collect();
         let damaged = self.damaged(nth).filter(|(_, range)| odd.contains(&(range.start / block)));
         damaged.map(|(position, _)| position).collect()
@@ -171,11 +175,16 @@ impl Begun<'_> {
         let moved = &self.found.moved;
         let is_moved =
             move |position: u64| moved.within(position * block..(position + 1) * block).next().is_some();
-        let is_damaged = move |position: u64| self.found.erased.get(position) || is_moved(position);
+        let is_damaged =
+            move |position: u64| position == NOWHERE || self.found.erased.get(position) || is_moved(position);
         let whole = of.map_or(0, |of| FileEntry::whole_blocks(of.size, block));
-        let runs: Vec<_> = of.map_or(Vec::new(), |of| Blocks::of(of).positions(0..whole).collect());
-        let blocks = runs.into_iter().flat_map(move |(first, run)| {
-            (0..run.count).map(move |n| (run.start + n, (first + n) * block..(first + n + 1) * block))
+        let runs = of.iter().flat_map(|of| &of.runs).map(|run| (run.block..run.block + run.count, run.start));
+        let no_zeros = self.found.report(nth).into_iter().flat_map(|report| &report.no_zeros);
+        let mut runs: Vec<_> = runs.chain(no_zeros.map(|range| (range.clone(), NOWHERE))).collect();
+        runs.sort_unstable_by_key(|(blocks, _)| blocks.start);
+        let blocks = runs.into_iter().flat_map(move |(blocks, start)| {
+            let position = move |n| if start == NOWHERE { NOWHERE } else { start + n };
+            (blocks.clone()).map(move |n| (position(n - blocks.start), n * block..(n + 1) * block))
         });
         let tail = of.filter(|of| of.tail_len(block) > 0);
         let tail = tail.map(|of| (of.tail / block, whole * block..of.size));
@@ -191,10 +200,10 @@ impl Begun<'_> {
         &self,
         journal: &mut Journal,
         actions: &[EntryAction],
-        made: &HashSet<usize>,
+        (made, closed): (&HashSet<usize>, &Closed),
     ) -> Result<()> {
         journal.check_place()?;
-        match journal.has(mended(actions), made) {
+        match journal.has(mended(actions), made, closed) {
             true => Ok(()),
             false => journal.look_again(self.sidecar, self.base),
         }
@@ -209,16 +218,19 @@ impl Begun<'_> {
         &self,
         journal: &mut Journal,
         actions: &[EntryAction],
-        made: &HashSet<usize>,
+        (made, closed): (&HashSet<usize>, &Closed),
     ) -> Result<()> {
         let files: HashSet<usize> = mended(actions).collect();
-        if journal.has(files.iter().copied(), made) {
+        if journal.has(files.iter().copied(), made, closed) {
             return Ok(());
         }
         let (old_files, old_made) = journal.carried(&files, made);
         let piece = journal.piece;
         let mut lines = Lines::default();
         made.iter().chain(&old_made).for_each(|entry| lines.add_made(*entry));
+        let unseen = |key: &(usize, usize)| journal.unseen.contains_key(&key.0) && !closed.contains_key(key);
+        let old_closed = journal.list.closed.iter().filter(|(key, _)| unseen(key));
+        closed.iter().chain(old_closed).for_each(|(key, mode)| lines.add_closed(*key, *mode));
         for nth in &old_files {
             lines.add_file(*nth, journal.list.files[nth].0.iter().copied(), piece);
         }
@@ -340,7 +352,7 @@ impl Journal {
 
     /// Tells whether a half-mended file still looks as [`Begun::bear_out`] saw it.
     pub(crate) fn is_own(&self, entry: usize, stat: &Stat) -> bool {
-        self.own.get(&entry).is_some_and(|look| *look == look_of(stat))
+        self.own.get(&entry).is_some_and(|look| *look == fingerprint_of_stat(stat))
     }
 
     /// Tells whether an interrupted repair made a folder or a symbolic link, which may not have its time and
@@ -365,12 +377,12 @@ impl Journal {
         for (entry, look) in own {
             let recorded = sidecar.stats.entries[entry];
             let given = base.read(&sidecar.catalog.entries[entry].path).and_then(|file| {
-                if look_of(&rustix::fs::fstat(&file)?) != look {
+                if fingerprint_of_stat(&rustix::fs::fstat(&file)?) != look {
                     return Err(IoKind::Other.into());
                 }
                 // Somebody with the right to write to a file may lack the right to set its time.
                 let _ = base::set_modified(&file, recorded.seconds, recorded.nanos);
-                Ok(look_of(&rustix::fs::fstat(&file)?))
+                Ok(fingerprint_of_stat(&rustix::fs::fstat(&file)?))
             });
             // A file that somebody has since written to or replaced is theirs.
             self.own.extend(given.ok().map(|look| (entry, look)));

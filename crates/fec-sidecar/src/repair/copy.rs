@@ -2,8 +2,10 @@
 
 use crate::Sidecar;
 use crate::error::SidecarError;
+use crate::examine::Selection;
 use crate::repair::actions::EntryAction;
-use crate::repair::targets::remove_old_rooms;
+use crate::repair::targets::{Given, give_new_folder, remove_old_rooms};
+use fec_base::context::Progress;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::Base;
 use fec_base::io::list;
@@ -41,22 +43,30 @@ impl<'a> Copy<'a> {
         Ok(Copy { out, mark, text, is_begun })
     }
 
-    /// Everything is made. Existing files in the folder are those of an interrupted repair, or the mark.
-    pub(crate) fn actions(&self, sidecar: &Sidecar) -> Vec<EntryAction> {
-        let make =
-            |path: &[u8]| EntryAction::Make { replace: self.is_begun || path == Copy::MARK.as_bytes() };
-        sidecar.catalog.entries.iter().map(|entry| make(&entry.path)).collect()
+    /// Everything is made that is selected. Existing files in the folder are those of an interrupted repair, or the
+    /// mark.
+    pub(crate) fn actions(&self, sidecar: &Sidecar, selection: Option<&Selection>) -> Vec<EntryAction> {
+        let is_selected = |nth| selection.is_none_or(|selection| selection.has(nth));
+        let make = |(nth, path): (usize, &[u8])| match is_selected(nth) {
+            true => EntryAction::Make { replace: self.is_begun || path == Copy::MARK.as_bytes() },
+            false => EntryAction::Leave,
+        };
+        sidecar.catalog.entries.iter().map(|entry| &*entry.path).enumerate().map(make).collect()
     }
 
     /// A new folder is for those alone who may read the sidecar, which tells the names in it.
-    pub(crate) fn begin(&self, sidecar: &Sidecar) -> Result<Base> {
+    pub(crate) fn begin(&self, sidecar: &Sidecar, owner: Given, progress: &dyn Progress) -> Result<Base> {
         let anybody = Policy::new().with_sync(false);
         let made_of = |meta: std::fs::Metadata| anybody.made_of(meta.mode());
         let policy = std::fs::metadata(sidecar.path()).map_or(anybody, made_of);
+        let is_new = !self.out.exists();
         let made = DirBuilder::new().recursive(true).mode(policy.of_folder()).create(self.out);
         made.map_err(|e| Error::io(Action::Create, self.out, e))?;
+        if is_new {
+            give_new_folder(self.out, owner).map_err(|e| Error::io(Action::Create, self.out, e))?;
+        }
+        remove_stale(self.out, progress);
         write_own(&self.mark, &self.text, false)?;
-        remove_stale(self.out);
         let base = Base::open(self.out).map_err(|e| Error::io(Action::Write, self.out, e))?;
         remove_old_rooms(&base);
         Ok(base)

@@ -4,7 +4,7 @@ use crate::Sidecar;
 use crate::catalog::journal::Journal;
 use crate::catalog::moved::MovedSpan;
 use crate::catalog::positions::Positions;
-use crate::examine::by_stat::{rotten_or_edited, state_by_stat};
+use crate::examine::by_stat::state_by_stat;
 use crate::examine::{EntryReport, Examined, State};
 use crate::repair::actions::EntryAction;
 use fec_base::error::{Action, Error, Result};
@@ -69,15 +69,21 @@ impl Facts {
     fn decide(self) -> Decision {
         match self.state {
             State::Intact => Decision::Keep,
+            State::Mode if !self.reverts => Decision::Keep,
+            State::Mode => Decision::MendUnlessShared,
             State::Moved if !self.reverts => Decision::KeepChange,
-            State::Missing | State::Moved => Decision::MakeMissing,
-            State::Edited | State::Shifted if !(self.is_begun || self.reverts && self.is_mendable) => {
+            State::Missing | State::Moved | State::MovedDamaged => Decision::MakeMissing,
+            State::Edited | State::Changed | State::Changing | State::Shifted
+                if !(self.is_begun || self.reverts && self.is_mendable) =>
+            {
                 Decision::KeepChange
             }
             State::Shifted => Decision::Replace,
             _ if !self.is_file => Decision::Replace,
-            State::Edited if !self.is_begun => Decision::MendUnlessShared,
-            State::Edited | State::Rotten | State::Unreadable => Decision::Mend,
+            State::Edited | State::Changed | State::Changing if !self.is_begun => Decision::MendUnlessShared,
+            State::Edited | State::Changed | State::Changing | State::Rotten | State::Unreadable => {
+                Decision::Mend
+            }
         }
     }
 }
@@ -109,13 +115,13 @@ impl Decisions<'_> {
             // An entry that the caller may not read stays as it is, and is reported.
             State::Unreadable if report.is_denied() => return Ok(()),
             // A file that could not be examined at first may have been edited.
-            State::Unreadable => state_of_unreadable(self.sidecar, self.base, nth)?,
+            State::Unreadable => self.state_of_unreadable(nth)?,
             state => state,
         };
-        let is_begun = matches!(state, State::Edited | State::Shifted)
+        let is_begun = matches!(state, State::Edited | State::Changed | State::Shifted)
             && self.journal.has_begun(nth, self.base, &entry.path)?;
         let is_file = matches!(entry.kind, EntryKind::File(_));
-        let (reverts, is_mendable) = (self.reverts, self.found.is_mendable());
+        let (reverts, is_mendable) = (self.reverts, self.found.is_revertible());
         let decision = Facts { state, is_file, is_begun, reverts, is_mendable }.decide();
         if decision == Decision::KeepChange {
             self.left.push(nth);
@@ -125,6 +131,25 @@ impl Decisions<'_> {
         }
         self.actions[nth] = action_of(decision, self.base, &entry.path);
         Ok(())
+    }
+
+    /// The state of an entry that could not be read. A state that stays unknown is an error: nothing is written then.
+    fn state_of_unreadable(&self, nth: usize) -> Result<State> {
+        let path = &self.sidecar.catalog.entries[nth].path;
+        let found = state_by_stat(self.sidecar, self.base, nth);
+        Ok(match (found.state, found.facts) {
+            (State::Unreadable, _) => {
+                let cause =
+                    self.base.stat(path).err().unwrap_or_else(|| io::Error::from_raw_os_error(libc::EIO));
+                return Err(Error::io(Action::Read, self.base.place(path).as_path(), cause));
+            }
+            // A file with its recorded look had wrong or unreadable bytes.
+            (State::Intact, Some((facts, _))) => match self.found.traces.read(facts).state() {
+                State::Rotten => State::Unreadable,
+                state => state,
+            },
+            (state, _) => state,
+        })
     }
 
     /// Tells whether an entry is a further name of a file that is left to somebody. If its first name was given to
@@ -142,7 +167,7 @@ impl Decisions<'_> {
         let moved = &self.found.moved;
         let block = u64::from(self.sidecar.catalog.block);
         let of_span = |span: &MovedSpan| positions.within(span.at / block..span.end().div_ceil(block));
-        let from_elsewhere: HashSet<u32> = moved.iter().flat_map(of_span).map(|span| span.entry).collect();
+        let from_elsewhere: HashSet<u32> = moved.found().flat_map(of_span).map(|span| span.entry).collect();
         let sources = moved.used_sources();
         for (nth, entry) in (0..).zip(&self.sidecar.catalog.entries) {
             let is_source = || sources.contains(&*entry.path);
@@ -233,25 +258,6 @@ fn has_other_names(base: &Base, path: &[u8]) -> bool {
     base.stat(path).map_or(true, |stat| stat.st_nlink > 1)
 }
 
-/// The state of an entry that could not be read. A state that stays unknown is an error, so that nothing is written.
-fn state_of_unreadable(sidecar: &Sidecar, base: &Base, nth: usize) -> Result<State> {
-    let path = &sidecar.catalog.entries[nth].path;
-    match state_by_stat(sidecar, base, nth).0 {
-        State::Unreadable => {
-            let cause = base.stat(path).err().unwrap_or_else(|| io::Error::from_raw_os_error(libc::EIO));
-            Err(Error::io(Action::Read, base.place(path).as_path(), cause))
-        }
-        // A file with its recorded look had wrong or unreadable bytes.
-        State::Intact if matches!(sidecar.catalog.entries[nth].kind, EntryKind::File(_)) => {
-            Ok(match rotten_or_edited(sidecar, base, nth) {
-                State::Rotten => State::Unreadable,
-                state => state,
-            })
-        }
-        state => Ok(state),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,7 +265,19 @@ mod tests {
     /// All combinations of facts.
     fn all_facts() -> impl Iterator<Item = Facts> {
         use State::*;
-        let states = [Intact, Rotten, Edited, Shifted, Moved, Missing, Unreadable];
+        let states = [
+            Intact,
+            Mode,
+            Rotten,
+            Changed,
+            Edited,
+            Shifted,
+            Moved,
+            MovedDamaged,
+            Missing,
+            Unreadable,
+            Changing,
+        ];
         states.into_iter().flat_map(|state| {
             (0..16).map(move |bits| {
                 let is = |bit: u32| (bits >> bit) & 1 == 1;
@@ -277,10 +295,13 @@ mod tests {
         const YES: Option<bool> = Some(true);
         const NO: Option<bool> = Some(false);
         #[rustfmt::skip]
-        const TABLE: [Row; 20] = [
+        const TABLE: [Row; 35] = [
             // State, is a file, is begun, changes are reverted, losses can be computed.
             (Intact,     [None, None, None, None], Keep),
+            (Mode,       [None, None, NO,   None], Keep),
+            (Mode,       [None, None, YES,  None], MendUnlessShared),
             (Missing,    [None, None, None, None], MakeMissing),
+            (MovedDamaged, [None, None, None, None], MakeMissing),
             (Moved,      [None, None, NO,   None], KeepChange),
             (Moved,      [None, None, YES,  None], MakeMissing),
             (Rotten,     [YES,  None, None, None], Mend),
@@ -295,6 +316,18 @@ mod tests {
             (Edited,     [YES,  YES,  YES,  None], Mend),
             (Edited,     [NO,   YES,  NO,   None], Replace),
             (Edited,     [NO,   YES,  YES,  None], Replace),
+            (Changed,    [None, NO,   NO,   None], KeepChange),
+            (Changed,    [None, NO,   YES,  NO],   KeepChange),
+            (Changed,    [YES,  NO,   YES,  YES],  MendUnlessShared),
+            (Changed,    [NO,   NO,   YES,  YES],  Replace),
+            (Changed,    [YES,  YES,  None, None], Mend),
+            (Changed,    [NO,   YES,  None, None], Replace),
+            (Changing,   [None, NO,   NO,   None], KeepChange),
+            (Changing,   [None, NO,   YES,  NO],   KeepChange),
+            (Changing,   [YES,  NO,   YES,  YES],  MendUnlessShared),
+            (Changing,   [NO,   NO,   YES,  YES],  Replace),
+            (Changing,   [YES,  YES,  None, None], Mend),
+            (Changing,   [NO,   YES,  None, None], Replace),
             (Shifted,    [None, NO,   NO,   None], KeepChange),
             (Shifted,    [None, NO,   YES,  NO],   KeepChange),
             (Shifted,    [None, NO,   YES,  YES],  Replace),

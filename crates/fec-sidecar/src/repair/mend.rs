@@ -1,6 +1,6 @@
 //! The options of a repair, and its result.
 
-use crate::examine::Examined;
+use crate::examine::{Examined, Selection};
 use crate::repair::left_out::LeftOut;
 use fec_base::error::Error;
 use std::path::Path;
@@ -12,6 +12,9 @@ pub struct Mend<'a> {
     pub revert: bool,
     /// True if a repair goes ahead even if not everything can be mended.
     pub partial: bool,
+    /// The entries that are repaired, and with them what an interrupted repair has begun; the sidecar itself is left.
+    /// `None` stands for everything.
+    pub only: Option<&'a Selection>,
     /// The folder that all recorded files are written to. Nothing else is changed then.
     pub out: Option<&'a Path>,
     /// A new tar archive that keeps everything that is written over.
@@ -20,6 +23,9 @@ pub struct Mend<'a> {
     pub dry_run: bool,
     /// True if everything is on the disk before the repair ends.
     pub sync: bool,
+    /// The user and the group that restored files get, if root runs the repair: those of the folder around them, unless
+    /// they are given.
+    pub owner: Option<(u32, Option<u32>)>,
 }
 
 /// The result of a repair.
@@ -34,7 +40,7 @@ pub struct Mended {
     pub left: Vec<usize>,
     /// Entries that could not be mended.
     pub failed: Vec<usize>,
-    /// True if the caller lacks permission to read or write some of them.
+    /// True if the caller lacks permission to read or write some of them, or the room.
     pub is_denied: bool,
     /// Entries, or parts of them, that the target cannot hold.
     pub left_out: Vec<LeftOut>,

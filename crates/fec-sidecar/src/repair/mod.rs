@@ -13,6 +13,7 @@ pub(crate) mod mend;
 pub(crate) mod outcome;
 pub(crate) mod own_shards;
 pub(crate) mod plan;
+pub(crate) mod reach;
 pub(crate) mod targets;
 pub(crate) mod task;
 pub(crate) mod undo;
@@ -43,8 +44,13 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     let _lock = if how.dry_run { None } else { Some(sidecar.lock(Action::Repair)?) };
     let task = Task { sidecar, base, how, context };
     let (mut journal, copy) = task.prepare()?;
-    let damage = task.examine()?;
-    let mut plan = Plan::of(&task, &damage, copy.as_ref(), &mut journal)?;
+    let selection = how.only.map(|only| match how.out {
+        // The list names what an interrupted repair has begun: it has to be ended, or the list would stay.
+        None => only.clone().with(journal.list.entries()),
+        Some(_) => only.clone(),
+    });
+    let damage = task.examine(selection.as_ref())?;
+    let mut plan = Plan::of(&task, &damage, (copy.as_ref(), selection.as_ref()), &mut journal)?;
     let mut mended = plan.promise(damage.found);
     if how.dry_run {
         return Ok(mended);
@@ -60,7 +66,8 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         }
         return Ok(mended);
     }
-    let out = copy.as_ref().map(|copy| copy.begin(sidecar)).transpose()?;
+    plan.check_room(&task)?;
+    let out = copy.as_ref().map(|copy| copy.begin(sidecar, how.owner, context.progress)).transpose()?;
     let target = out.as_ref().unwrap_or(base);
     let writer = Writer { task: &task, positions: &damage.positions, target };
     let outcome = writer.write(plan, &mut mended, &mut journal)?;

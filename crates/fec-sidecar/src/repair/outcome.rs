@@ -57,12 +57,12 @@ impl Outcome {
             }
             mended.contradiction = Some(contradiction);
         }
-        if mended.failed.is_empty() || how.partial {
+        if failed.is_empty() || how.partial {
             mended.is_denied |= cause.as_ref().is_some_and(is_denied);
             mended.cause = cause.or(mended.cause);
             return Ok(mended);
         }
-        Err(cause.unwrap_or_else(|| in_the_way(sidecar, target, mended.failed[0])))
+        Err(cause.unwrap_or_else(|| in_the_way(sidecar, target, failed[0])))
     }
 }
 

@@ -8,11 +8,13 @@ use crate::examine::Examined;
 use crate::examine::recovery::{read_recovery, serving};
 use fec_base::context::{Context, Settings};
 use fec_base::error::{Action, Error, Result};
-use fec_base::io::output::{FileOut, Policy, set_mode_if_any};
+use fec_base::io::output::{FileOut, Policy, check_room, set_mode_if_any};
+use fec_base::io::read_only::{Access, MadeWritable, access_to, access_to_file, make_writable};
+use fec_base::io::temporary::parent;
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The destination of recovery shards in the sidecar.
 pub(crate) enum OwnShards {
@@ -25,19 +27,49 @@ pub(crate) enum OwnShards {
     Anew(FileOut, HashSet<(usize, u64)>),
 }
 
+/// The way a sidecar is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    InPlace,
+    Anew,
+}
+
+impl Way {
+    /// The way to mend a sidecar. It is made anew if parts of it have moved, its length is wrong, or its owner made it
+    /// read-only.
+    ///
+    /// # Errors
+    /// [`SidecarError::ReadOnly`], and that there is no room.
+    pub(crate) fn of(sidecar: &Sidecar, found: &Examined) -> Result<Way> {
+        let path = sidecar.path();
+        let fail = |e| Error::io(Action::Write, path, e);
+        let read_only = |path: &Path| Error::at(Action::Write, path, SidecarError::ReadOnly);
+        let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
+        let is_anew = moved || sidecar.expected_len() != Some(sidecar.len);
+        match access_to_file(path).map_err(fail)? {
+            Access::Free if !is_anew => return Ok(Way::InPlace),
+            Access::NotYours if !is_anew => return Err(read_only(path)),
+            _ => {}
+        }
+        let folder = parent(path);
+        match access_to(folder).map_err(fail)? {
+            Access::NotYours => Err(read_only(folder)),
+            _ => check_room(path, sidecar.expected_len().unwrap_or(sidecar.len)).map(|()| Way::Anew),
+        }
+    }
+}
+
 impl OwnShards {
     pub(crate) fn new(
         sidecar: &Sidecar,
         positions: &Positions,
         found: &mut Examined,
-        mends: bool,
+        way: Option<Way>,
         context: &Context<'_>,
     ) -> Result<OwnShards> {
-        if !mends {
-            return Ok(OwnShards::Left);
-        }
-        let moved = found.recovery_displaced > 0 || !sidecar.shifts.is_empty();
-        if moved || sidecar.expected_len() != Some(sidecar.len) {
+        let Some(way) = way else { return Ok(OwnShards::Left) };
+        if way == Way::Anew {
+            let _made = writable_around(sidecar.path())?;
             let policy = Policy::new().with_force(true).with_sync(context.settings.sync);
             let out = FileOut::create(sidecar.path(), policy)?;
             let old = std::fs::metadata(sidecar.path()).map(|meta| meta.mode() & 0o7777);
@@ -153,7 +185,15 @@ impl OwnShards {
                 file.sync_all().map_err(|e| Error::io(Action::Sync, path.as_path(), e))
             }
             OwnShards::InPlace(..) => Ok(()),
-            OwnShards::Anew(out, _) => out.commit(sidecar.expected_len().unwrap_or(sidecar.len)),
+            OwnShards::Anew(out, _) => {
+                let _made = writable_around(sidecar.path())?;
+                out.commit(sidecar.expected_len().unwrap_or(sidecar.len))
+            }
         }
     }
+}
+
+/// Makes the folder of a sidecar writable as long as the result lives, if it is the user's own and read-only.
+fn writable_around(sidecar: &Path) -> Result<Option<MadeWritable>> {
+    make_writable(parent(sidecar)).map_err(|e| Error::io(Action::Write, sidecar, e))
 }

@@ -1,17 +1,20 @@
 //! Decides what a repair writes, before anything is written.
 
-use crate::catalog::journal::Journal;
+use crate::catalog::journal::{Closed, Journal};
 use crate::error::SidecarError;
-use crate::examine::Examined;
+use crate::examine::{EntryReport, Examined, Selection, State};
 use crate::repair::actions::EntryAction;
 use crate::repair::copy::Copy;
 use crate::repair::decisions::{decide, made_in_steps};
 use crate::repair::mend::Mended;
+use crate::repair::own_shards::Way;
+use crate::repair::reach::{Reach, without_list};
 use crate::repair::task::{Damage, Task, is_denied};
 use fec_base::error::{Action, Error, Result};
+use fec_base::io::output::check_room;
+use fec_core::format::sidecar::FileEntry;
 use fecfile::seal::SealError;
 use std::collections::HashSet;
-use std::io::ErrorKind as IoKind;
 
 /// Everything that a repair is about to write.
 pub(crate) struct Plan {
@@ -22,6 +25,10 @@ pub(crate) struct Plan {
     left: Vec<usize>,
     pub(crate) barred: Barred,
     pub(crate) own: OwnPlan,
+    /// Read-only files and folders that are made writable for the moment.
+    pub(crate) closed: Closed,
+    /// The folder that new files are made in first, below the base.
+    pub(crate) room: Box<[u8]>,
     /// True if a list beside the sidecar names the entries while they are written.
     pub(crate) is_listed: bool,
 }
@@ -34,7 +41,7 @@ impl Plan {
     pub(crate) fn of(
         task: &Task<'_>,
         damage: &Damage,
-        copy: Option<&Copy<'_>>,
+        (copy, selection): (Option<&Copy<'_>>, Option<&Selection>),
         journal: &mut Journal,
     ) -> Result<Plan> {
         let Task { sidecar, base, how, context } = *task;
@@ -44,17 +51,19 @@ impl Plan {
             begun.bear_out(journal, context)?;
         }
         let (mut actions, left) = match copy {
-            Some(copy) => (copy.actions(sidecar), Vec::new()),
+            Some(copy) => (copy.actions(sidecar, selection), Vec::new()),
             None => decide(sidecar, base, positions, found, how.revert, journal)?,
         };
-        let barred = Barred::of(task, denied, &actions)?;
+        let Reach { closed, room, barred } = reach(task, &mut actions, journal);
+        let barred = Barred::of(task, denied, barred)?;
         barred.entries.iter().for_each(|entry| actions[*entry] = EntryAction::Leave);
         let made = made_in_steps(sidecar, &actions);
-        let is_listed = how.out.is_none() && (actions.contains(&EntryAction::Mend) || !made.is_empty());
+        let is_in_steps = actions.contains(&EntryAction::Mend) || !made.is_empty() || !closed.is_empty();
+        let is_listed = how.out.is_none() && is_in_steps && journal.can_be();
         if is_listed {
-            begun.check(journal, &actions, &made)?;
+            begun.check(journal, &actions, (&made, &closed))?;
         }
-        Ok(Plan { actions, made, left, barred, own: OwnPlan::of(task, found), is_listed })
+        Ok(Plan { actions, made, left, barred, own: OwnPlan::of(task, found), closed, room, is_listed })
     }
 
     /// The result of a repair that writes everything as planned. The errors of the plan move into it.
@@ -62,7 +71,12 @@ impl Plan {
         let left = std::mem::take(&mut self.left);
         let barred = &self.barred.entries;
         let is_mended = |n: &usize| left.binary_search(n).is_err() && barred.binary_search(n).is_err();
-        let mended = found.entries.iter().map(|report| report.entry).filter(is_mended).collect();
+        // A mode alone is left without a word.
+        let is_kept = |report: &&EntryReport| {
+            report.state == State::Mode && self.actions[report.entry] == EntryAction::Leave
+        };
+        let wrong = found.entries.iter().filter(|report| !is_kept(report)).map(|report| report.entry);
+        let mended = wrong.filter(is_mended).collect();
         Mended {
             found,
             mended,
@@ -70,7 +84,7 @@ impl Plan {
             failed: barred.clone(),
             is_denied: self.barred.is_denied,
             left_out: Vec::new(),
-            sidecar: self.own.mends || self.own.mends_container && self.own.left.is_none(),
+            sidecar: self.own.mends.is_some() || self.own.mends_container && self.own.left.is_none(),
             sidecar_left: self.own.left.take(),
             cause: self.barred.cause.take(),
             contradiction: None,
@@ -78,9 +92,25 @@ impl Plan {
         }
     }
 
+    /// Fails when the new files clearly do not fit: files that share their bytes may be far larger than the sidecar.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoRoom`](fec_base::ErrorKind::NoRoom).
+    pub(crate) fn check_room(&self, task: &Task<'_>) -> Result<()> {
+        let catalog = &task.sidecar.catalog;
+        let block = u64::from(catalog.block);
+        let made = catalog.files().filter(|(nth, _)| matches!(self.actions[*nth], EntryAction::Make { .. }));
+        let len = |file: &FileEntry| {
+            file.tail_len(block) + file.runs.iter().map(|run| run.count * block).sum::<u64>()
+        };
+        let need = made.fold(0, |need: u64, (_, file)| need.saturating_add(len(file)));
+        let inside = task.base.place(task.base.named()).join("x");
+        check_room(task.how.out.unwrap_or(&inside), need)
+    }
+
     /// Tells whether anything is written, other than the container of a sealed sidecar.
     pub(crate) fn has_work(&self) -> bool {
-        self.own.mends || self.actions.iter().any(|action| *action != EntryAction::Leave)
+        self.own.mends.is_some() || self.actions.iter().any(|action| *action != EntryAction::Leave)
     }
 }
 
@@ -95,46 +125,44 @@ pub(crate) struct Barred {
 }
 
 impl Barred {
-    /// Finds the files that these actions cannot write to. `denied` has the entries that the caller may not read.
-    fn of(task: &Task<'_>, denied: &[usize], actions: &[EntryAction]) -> Result<Barred> {
+    /// The entries in `denied`, which the caller may not read, and in `closed`, which cannot be written to. A file
+    /// of somebody else keeps no other from being mended.
+    fn of(task: &Task<'_>, denied: &[usize], closed: Vec<(usize, Error)>) -> Result<Barred> {
         let mut entries = if task.how.out.is_some() { Vec::new() } else { denied.to_vec() };
-        let (closed, cause) = closed(task, actions);
-        let is_denied = !entries.is_empty() || cause.as_ref().is_some_and(is_denied);
-        entries.extend(closed);
+        let are_unread = !entries.is_empty();
+        entries.extend(closed.iter().map(|(entry, _)| *entry));
         entries.sort_unstable();
-        match cause {
-            _ if is_denied && !task.how.partial => Err(task.not_allowed(&entries)),
+        let (denied, others): (Vec<Error>, Vec<Error>) =
+            closed.into_iter().map(|(_, error)| error).partition(is_denied);
+        let (denied, other) = (denied.into_iter().next(), others.into_iter().next());
+        match other {
             Some(error) if !task.how.partial => Err(error),
-            cause => Ok(Barred { entries, is_denied, cause }),
+            other => {
+                Ok(Barred { is_denied: are_unread || denied.is_some(), entries, cause: denied.or(other) })
+            }
         }
     }
 }
 
-/// Files to be mended in place that cannot be opened for writing, and the cause. Missing permission comes first.
-fn closed(task: &Task<'_>, actions: &[EntryAction]) -> (Vec<usize>, Option<Error>) {
-    let Task { sidecar, base, .. } = task;
-    let mut closed = Vec::new();
-    let mut cause: Option<Error> = None;
-    for (nth, _) in actions.iter().enumerate().filter(|(_, action)| **action == EntryAction::Mend) {
-        let path = &sidecar.catalog.entries[nth].path;
-        let error = match base.may_write(path) {
-            Ok(true) => continue,
-            Ok(false) => IoKind::PermissionDenied.into(),
-            Err(e) => e,
-        };
-        closed.push(nth);
-        let error = Error::io(Action::Write, base.place(path).as_path(), error);
-        if cause.is_none() || is_denied(&error) && !cause.as_ref().is_some_and(is_denied) {
-            cause = Some(error);
-        }
+/// The places that these actions write to. Where no list can be written, files are replaced in place of being mended.
+fn reach(task: &Task<'_>, actions: &mut [EntryAction], journal: &Journal) -> Reach {
+    if task.how.out.is_some() {
+        return Reach::default();
     }
-    (closed, cause)
+    if journal.can_be() {
+        return Reach::of(task.sidecar, task.base, actions, true);
+    }
+    let unlisted = without_list(task.sidecar, task.base, actions);
+    unlisted.iter().for_each(|(entry, _)| actions[*entry] = EntryAction::Leave);
+    let mut reach = Reach::of(task.sidecar, task.base, actions, false);
+    reach.barred.extend(unlisted);
+    reach
 }
 
 /// The decision on the sidecar itself.
 pub(crate) struct OwnPlan {
-    /// True if its recovery shards and metadata are mended.
-    pub(crate) mends: bool,
+    /// The way its recovery shards and metadata are mended, if they are.
+    pub(crate) mends: Option<Way>,
     /// True if the container that it is sealed in is mended.
     pub(crate) mends_container: bool,
     /// Why a damaged sidecar is left alone.
@@ -151,8 +179,8 @@ impl OwnPlan {
         // A sealed sidecar is never written to. Its container is mended instead.
         if sidecar.sealed.is_some() {
             let lost = || Error::at(Action::Repair, sidecar.path(), SealError::BeyondContainer);
-            let mends_container = how.out.is_none() && found.container_damaged;
-            return OwnPlan { mends: false, mends_container, left: (is_damaged && has_damage).then(lost) };
+            let mends_container = is_damaged && found.container_damaged;
+            return OwnPlan { mends: None, mends_container, left: (is_damaged && has_damage).then(lost) };
         }
         // Newer generations are cut off only by a full revert.
         let left = match sidecar.replaced_by {
@@ -162,7 +190,12 @@ impl OwnPlan {
             }
             _ => sidecar.check_end(how.revert).err(),
         };
-        let mends = is_damaged && left.is_none() && (how.revert || sidecar.replaced_by.is_none());
+        if !is_damaged || left.is_some() || !how.revert && sidecar.replaced_by.is_some() {
+            return OwnPlan { mends: None, mends_container: false, left };
+        }
+        // A sidecar that may not be written keeps no file from being mended.
+        let way = Way::of(sidecar, found);
+        let (mends, left) = way.map_or_else(|error| (None, Some(error)), |way| (Some(way), None));
         OwnPlan { mends, mends_container: false, left }
     }
 }

@@ -1,9 +1,13 @@
 //! The files that a repair writes: damaged ones in place, missing ones under a temporary name until they are whole.
 
 mod finishing;
+mod holes;
+mod owner;
 mod placing;
 mod room;
 
+use owner::own_room;
+pub(crate) use owner::{Given, give_new_folder};
 pub(crate) use room::remove_old_rooms;
 
 use crate::Sidecar;
@@ -15,10 +19,11 @@ use crate::examine::rebuild::Sink;
 use crate::examine::written::Written;
 use crate::repair::actions::{EntryAction, Look, Owner};
 use crate::repair::left_out::{Dressed, LeftOut, Part, is_of_name};
+use fec_base::context::{Gauge, Progress};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::{self, Base};
 use fec_base::io::output::if_any;
-use fec_base::io::temporary::Temporary;
+use fec_base::io::temporary::{Temporary, remove_stale};
 use fec_core::digest::{HashKind, blocks};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{Mode, OFlags};
@@ -26,10 +31,11 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, HashSet, hash_map};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Takes a recovery shard: its group, its number there, and its bytes.
 pub(crate) type PutRecovery<'a> = dyn FnMut(usize, u64, &[u8]) -> Result<()> + 'a;
@@ -48,8 +54,12 @@ fn most_open() -> usize {
 pub(crate) struct Writing {
     /// True if everything is on the disk before the repair ends.
     pub(crate) sync: bool,
+    /// The user and the group that made entries get from root, if they are given.
+    pub(crate) owner: Given,
     /// True if the target folder holds only files of an earlier repair.
     pub(crate) is_copy: bool,
+    /// The folder that new files are made in first, below the target folder.
+    pub(crate) room: Box<[u8]>,
     /// For each entry, whether it takes computed bytes. Files whose own bytes are all right keep them.
     pub(crate) wants: Vec<bool>,
     /// The owners of the entries that are written over.
@@ -68,12 +78,19 @@ pub(crate) struct Targets<'a> {
     /// Files that were written to.
     begun: Bits,
     /// Hashes of new files.
-    values: HashMap<u32, Written>,
+    values: HashMap<u32, Written<'a>>,
     /// The number of values that may still be kept.
     room_for_values: u64,
     /// A temporary folder for new files, which are named by the numbers of their entries.
     room: Option<(Temporary, Base)>,
+    /// The number of folders that were made in the room.
+    folders: usize,
     how: Writing,
+    meter: &'a Gauge<'a>,
+    /// The receiver of notices.
+    progress: &'a dyn Progress,
+    /// The folder on another file system that leftovers were last removed from.
+    tidied: PathBuf,
     umask: u32,
     /// Takes recovery shards for the sidecar itself.
     recovery: &'a mut PutRecovery<'a>,
@@ -93,7 +110,7 @@ impl<'a> Targets<'a> {
         positions: &'a Positions,
         base: &'a Base,
         actions: Vec<EntryAction>,
-        how: Writing,
+        (how, meter, progress): (Writing, &'a Gauge<'a>, &'a dyn Progress),
         recovery: &'a mut PutRecovery<'a>,
     ) -> Targets<'a> {
         Targets {
@@ -107,7 +124,11 @@ impl<'a> Targets<'a> {
             values: HashMap::new(),
             room_for_values: MOST_VALUES,
             room: None,
+            folders: 0,
             how,
+            meter,
+            progress,
+            tidied: PathBuf::new(),
             umask: umask(),
             recovery,
             written: 0,
@@ -199,15 +220,20 @@ impl<'a> Targets<'a> {
     /// The folder for new files. It lies in the base, so that they can be renamed from there.
     fn room(&mut self) -> Result<&Base> {
         if self.room.is_none() {
-            let fail = |e| Error::io(Action::Create, self.base.path(), e);
-            let make = |path: &Path| {
+            let around = self.base.place(&self.how.room);
+            let fail = |e| Error::io(Action::Create, around.as_path(), e);
+            let named = |path: &Path| {
                 let name = path.file_name().unwrap_or_default().as_bytes();
-                self.base.holder(name)?.create_folder(0o700)
+                if self.how.room.is_empty() { name.to_vec() } else { [&*self.how.room, b"/", name].concat() }
             };
-            let (temporary, ()) = Temporary::beside(&self.base.path().join("x"), make).map_err(fail)?;
+            remove_stale(&around, self.progress);
+            if !self.how.room.is_empty() {
+                remove_old_rooms(&self.base.folder(&self.how.room).map_err(fail)?);
+            }
+            let make = |path: &Path| self.base.holder(&named(path))?.create_folder(0o700);
+            let (temporary, ()) = Temporary::beside(&around.join("x"), make).map_err(fail)?;
             // The room is opened below the base, since somebody may have put a link at its path.
-            let name = temporary.path().file_name().unwrap_or_default().as_bytes();
-            let room = self.base.folder(name).map_err(fail)?;
+            let room = self.base.folder(&named(temporary.path())).and_then(own_room).map_err(fail)?;
             self.room = Some((temporary, room));
         }
         Ok(&self.room.as_ref().expect("it was just made").1)
@@ -245,26 +271,53 @@ impl<'a> Targets<'a> {
     }
 
     fn put(&mut self, span: &Span, bytes: &[u8]) -> Result<()> {
-        let fail = self.fail(span.entry);
         if self.actions[span.entry as usize] == EntryAction::Mend {
-            let Some(before) = self.begin(span.entry)? else { return Ok(()) };
-            let stat = self.sidecar.stats.entries[span.entry as usize];
-            let file = self.file(span.entry)?;
-            file.write_all_at(bytes, span.offset).map_err(&fail)?;
-            // With its recorded time the file counts as rotten, and a later writer changes that time.
-            if_any(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
-            let look = Look::of_file(file).map_err(&fail)?;
-            // Somebody else may have made the file longer or shorter meanwhile.
-            let is_ours = look.size == before.size.max(span.offset + span.len);
-            if !is_ours {
-                if_any(file.set_modified(SystemTime::now())).map_err(&fail)?;
-            }
-            self.how.owners.insert(span.entry, if is_ours { Owner::Repair(look) } else { Owner::Other });
-        } else {
-            self.file(span.entry)?.write_all_at(bytes, span.offset).map_err(fail)?;
-            self.note(span, bytes);
+            let write = |file: &File, _| holes::write_over(file, bytes, span.offset);
+            return self.write_in_place(span.entry, span.offset..span.offset + span.len, write);
         }
+        let fail = self.fail(span.entry);
+        let file = self.file(span.entry)?;
+        match span.is_packed {
+            // A tail may be put twice.
+            true => file.write_all_at(bytes, span.offset).map_err(fail)?,
+            false => holes::write_new(file, bytes, span.offset).map_err(fail)?,
+        }
+        self.note(span, bytes);
         self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Makes bytes of a file that is mended in place zeros.
+    pub(crate) fn clear(&mut self, entry: u32, range: Range<u64>) -> Result<()> {
+        self.write_in_place(entry, range.clone(), |file, len| {
+            holes::clear(file, range.start..range.end.min(len))
+        })
+    }
+
+    /// Writes to a file that is mended in place, unless somebody else has. `write` gets the length that it had.
+    fn write_in_place(
+        &mut self,
+        entry: u32,
+        range: Range<u64>,
+        write: impl FnOnce(&File, u64) -> io::Result<()>,
+    ) -> Result<()> {
+        let fail = self.fail(entry);
+        let len = Look::of_file(self.file(entry)?).map_err(&fail)?.size;
+        let Some(before) = self.begin(entry)? else { return Ok(()) };
+        let stat = self.sidecar.stats.entries[entry as usize];
+        let file = self.file(entry)?;
+        write(file, len).map_err(&fail)?;
+        // With its recorded time the file counts as rotten, and a later writer changes that time.
+        if_any(base::set_modified(file, stat.seconds, stat.nanos)).map_err(&fail)?;
+        let look = Look::of_file(file).map_err(&fail)?;
+        // Somebody else may have made the file longer or shorter meanwhile.
+        let is_ours = look.size == before.size.max(range.end);
+        if !is_ours {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            if_any(base::set_modified(file, now.as_secs() as i64, now.subsec_nanos())).map_err(&fail)?;
+        }
+        self.how.owners.insert(entry, if is_ours { Owner::Repair(look) } else { Owner::Other });
+        self.written += range.end - range.start;
         Ok(())
     }
 
@@ -322,14 +375,14 @@ impl<'a> Targets<'a> {
             return;
         };
         let block = u64::from(self.sidecar.catalog.block);
-        let blocks = FileEntry::whole_blocks(of.size, block);
+        let blocks: u64 = of.runs.iter().map(|run| run.count).sum();
         let written = match self.values.entry(span.entry) {
             hash_map::Entry::Occupied(written) => written.into_mut(),
             // A file of one block and a tail counts two.
             hash_map::Entry::Vacant(place) => match self.room_for_values.checked_sub(blocks + 1) {
                 Some(left) => {
                     self.room_for_values = left;
-                    place.insert(Written::new(blocks))
+                    place.insert(Written::new(of))
                 }
                 // Without values the file will be read again.
                 None => return,
@@ -337,16 +390,14 @@ impl<'a> Targets<'a> {
         };
         if span.is_packed {
             if bytes.len() as u64 == of.tail_len(block) {
-                written.tail = Some(match blocks {
+                written.tail = Some(match span.offset {
                     0 => HashKind::Blake3.digest(bytes),
                     _ => blocks::tail_value(bytes, span.offset),
                 });
             }
             return;
         }
-        let (first, count) = ((span.offset / block) as usize, bytes.len() / block as usize);
-        blocks::values(bytes, block as usize, span.offset, &mut written.values[first..first + count]);
-        (first..first + count).for_each(|nth| written.known.set(nth as u64));
+        written.add(bytes, span.offset, block);
     }
 
     /// Fills a new file with its known bytes; the rest is computed. `erased` marks lost positions. `None` stands for a
@@ -382,8 +433,9 @@ impl<'a> Targets<'a> {
                 at += count;
             }
         }
-        let tail = of.tail / block;
-        if of.tail_len(block) > 0 && !is_erased(tail) {
+        let (tail, tail_len) = (of.tail / block, of.tail_len(block));
+        let is_known = || reader.has_elsewhere(of.tail..of.tail + tail_len);
+        if tail_len > 0 && (!is_erased(tail) || is_known()) {
             // Many files may share the position, so only the file's own span is read.
             let span = self.positions.within(tail..tail + 1).find(|span| span.entry == entry);
             let span = span.expect("it lies there");
@@ -403,7 +455,7 @@ impl<'a> Targets<'a> {
         mends.any(|entry| is_ours(*entry as u32) && (self.begun.get(*entry as u64) || was_begun(entry)))
     }
 
-    /// Removes the room for new files, and syncs the base.
+    /// Removes the room for new files, and syncs the folder that was named.
     pub(crate) fn end(self) -> Result<()> {
         if let Some((temporary, room)) = self.room {
             drop(room);
@@ -411,7 +463,7 @@ impl<'a> Targets<'a> {
         }
         if self.how.sync {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = rustix::fs::open(self.base.path(), flags, Mode::empty());
+            let folder = rustix::fs::open(self.base.place(self.base.named()), flags, Mode::empty());
             if let Ok(folder) = folder {
                 let _ = rustix::fs::fsync(folder);
             }

@@ -4,10 +4,11 @@ use crate::Sidecar;
 use crate::catalog::journal::Journal;
 use crate::catalog::positions::Positions;
 use crate::error::SidecarError;
-use crate::examine::{Examined, Scope, examine, margin};
+use crate::examine::{Examined, Scope, Selection, examine, examine_selected};
 use crate::repair::begun::Begun;
 use crate::repair::copy::Copy;
 use crate::repair::mend::Mend;
+use crate::repair::reach::{folders_of, put_back};
 use crate::repair::targets::remove_old_rooms;
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, ErrorKind, Result};
@@ -36,7 +37,7 @@ pub(crate) struct Damage {
 impl<'a> Task<'a> {
     /// Checks what can be checked before any file is read, and removes the remains of interrupted repairs.
     pub(crate) fn prepare(&self) -> Result<(Journal, Option<Copy<'a>>)> {
-        let Task { sidecar, base, how, .. } = *self;
+        let Task { sidecar, base, how, context } = *self;
         let journal = Journal::of(sidecar)?;
         if !how.dry_run && how.out.is_none() {
             journal.check(sidecar, Action::Repair)?;
@@ -45,7 +46,13 @@ impl<'a> Task<'a> {
         if !how.dry_run {
             // Interrupted repairs leave such rooms and files behind.
             remove_old_rooms(base);
-            remove_stale(parent(sidecar.path()));
+            for folder in folders_of(&journal, sidecar).filter_map(|path| base.folder(path).ok()) {
+                remove_old_rooms(&folder);
+            }
+            if how.out.is_none() {
+                put_back(&journal, sidecar, base);
+            }
+            remove_stale(parent(sidecar.path()), context.progress);
         }
         if let Some(undo) = how.undo {
             let policy = Policy::new().with_sync(false);
@@ -54,10 +61,14 @@ impl<'a> Task<'a> {
         Ok((journal, copy))
     }
 
-    /// Finds the damage. Unless a partial repair was asked for, it fails if not all of it can be mended.
-    pub(crate) fn examine(&self) -> Result<Damage> {
+    /// Finds the damage, of everything or of a selection. Unless a partial repair was asked for, it fails if not all of
+    /// it can be mended.
+    pub(crate) fn examine(&self, selection: Option<&Selection>) -> Result<Damage> {
         let Task { sidecar, base, how, context } = *self;
-        let mut found = examine(sidecar, base, Scope::All, context)?;
+        let mut found = match selection {
+            Some(selection) => examine_selected(sidecar, base, selection, context)?,
+            None => examine(sidecar, base, Scope::All, context)?,
+        };
         let denied: Vec<usize> = found.denied().collect();
         if !denied.is_empty() && !how.partial {
             return Err(self.not_allowed(&denied));
@@ -66,9 +77,14 @@ impl<'a> Task<'a> {
         let positions = Positions::of(&sidecar.catalog);
         let not_read = std::mem::take(&mut found.denied);
         found.erased.absorb(&not_read);
-        found.margin = margin(&sidecar.catalog, &positions, &found.erased, Some(&found.recovery_erased));
-        if !found.is_mendable() && !how.partial {
-            let lost = SidecarError::BeyondRepair(found.margin.lost_bytes);
+        found.margin = found.margin_of(&sidecar.catalog, &positions);
+        // Into another folder everything is written as it was, and what was edited too.
+        let lost = match how.revert || how.out.is_some() {
+            true => found.margin.lost_bytes,
+            false => found.margin.damaged_bytes,
+        };
+        if lost > 0 && !how.partial {
+            let lost = SidecarError::BeyondRepair(lost);
             return Err(Error::at(Action::Repair, sidecar.path(), lost));
         }
         Ok(Damage { found, positions, denied })
@@ -87,7 +103,9 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Tells whether permission is missing.
+/// Tells whether permission is missing, or room: then the rest is mended all the same.
 pub(crate) fn is_denied(error: &Error) -> bool {
     matches!(&error.kind, ErrorKind::Io(cause) if cause.kind() == IoKind::PermissionDenied)
+        || matches!(error.cause(), Some(SidecarError::ReadOnly | SidecarError::NoList))
+        || matches!(error.kind, ErrorKind::NoRoom { .. })
 }

@@ -7,6 +7,7 @@ use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::base::{Base, file_type};
 use fec_base::io::output::{FileOut, Policy, check_room};
+use fec_base::io::temporary::{parent, remove_stale};
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -44,6 +45,7 @@ pub(crate) fn keep(
     #[allow(clippy::unnecessary_cast)]
     let mode = |kept: &(&[u8], Stat)| is_file(&kept).then_some(kept.1.st_mode as u32);
     let modes = kept.iter().map(|kept| (kept.0, mode(kept)));
+    remove_stale(parent(path), context.progress);
     let out = FileOut::create(path, policy.made_of_tree(base, modes, path))?;
     let total: u64 = kept.iter().filter(is_file).map(|(_, stat)| stat.st_size as u64).sum();
     check_room(path, total)?;

@@ -1,7 +1,7 @@
 //! Writes what a repair has decided on: computed bytes to files and to the sidecar, and new entries under their names.
 
 use crate::catalog::journal::Journal;
-use crate::catalog::positions::{Any, PositionReader, Positions};
+use crate::catalog::positions::{Any, PositionReader, Positions, Span};
 use crate::error::SidecarError;
 use crate::examine::by_stat::looks_as_it_did;
 use crate::examine::rebuild::{Rebuild, Wants};
@@ -12,6 +12,7 @@ use crate::repair::mend::Mended;
 use crate::repair::outcome::Outcome;
 use crate::repair::own_shards::OwnShards;
 use crate::repair::plan::Plan;
+use crate::repair::reach::open_folders;
 use crate::repair::targets::{Targets, Writing};
 use crate::repair::task::Task;
 use crate::repair::undo;
@@ -45,7 +46,7 @@ impl Writer<'_> {
         let mut own = OwnShards::new(sidecar, self.positions, &mut mended.found, plan.own.mends, context)?;
         if plan.is_listed {
             let begun = self.task.begun(self.positions, &mended.found);
-            begun.begin(journal, &plan.actions, &plan.made)?;
+            begun.begin(journal, &plan.actions, (&plan.made, &plan.closed))?;
         }
         let mut outcome = self.write_files(plan, owners, &mut own, mended, journal)?;
         let own = own.unless_wrong(sidecar, &mut outcome.contradiction, &context.settings)?;
@@ -66,7 +67,9 @@ impl Writer<'_> {
             match (found.state(nth), actions[nth]) {
                 (State::Rotten, _) => !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat),
                 // An interrupted repair has half mended it, and nobody has written to it since that was proved.
-                (State::Edited | State::Shifted, _) if !how.revert => !journal.is_own(nth, stat),
+                (State::Edited | State::Changed | State::Changing | State::Shifted, _) if !how.revert => {
+                    !journal.is_own(nth, stat)
+                }
                 (State::Intact, EntryAction::Mend) => !journal.is_own(nth, stat),
                 _ => false,
             }
@@ -84,18 +87,22 @@ impl Writer<'_> {
     ) -> Result<Outcome> {
         let Task { sidecar, how, context, .. } = *self.task;
         let barred = plan.barred.entries;
+        let _open = open_folders(sidecar, self.task.base, &plan.closed)?;
         // Files whose bytes are all right need no computed bytes, wherever they are written to.
         let wants = |(nth, action): (usize, &EntryAction)| {
             *action != EntryAction::Leave && !mended.found.has_all_bytes(nth)
         };
         let wants: Vec<bool> = plan.actions.iter().enumerate().map(wants).collect();
-        let writing = Writing { sync: how.sync, is_copy: how.out.is_some(), wants, owners };
+        let (is_copy, room) = (how.out.is_some(), plan.room);
+        let writing = Writing { sync: how.sync, owner: how.owner, is_copy, room, wants, owners };
         let mut put = |group: usize, shard: u64, bytes: &[u8]| own.put_shard(sidecar, group, shard, bytes);
-        let mut targets = Targets::new(sidecar, self.positions, self.target, plan.actions, writing, &mut put);
+        let meter = context.meter(Action::Repair, None);
+        let how = (writing, &meter, context.progress);
+        let mut targets = Targets::new(sidecar, self.positions, self.target, plan.actions, how, &mut put);
         targets.leave_out_long()?;
         self.copy_known_bytes(&mut targets, &mended.found)?;
-        let meter = context.meter(Action::Repair, None);
-        let contradiction = self.compute_lost_bytes(&mut targets, &mended.found, plan.own.mends, &meter)?;
+        let contradiction =
+            self.compute_lost_bytes(&mut targets, &mended.found, plan.own.mends.is_some(), &meter)?;
         let failed = targets.finish()?;
         mended.failed = [&failed[..], &barred].concat();
         mended.failed.sort_unstable();
@@ -118,10 +125,21 @@ impl Writer<'_> {
     fn copy_known_bytes(&self, targets: &mut Targets<'_>, found: &Examined) -> Result<()> {
         let Task { sidecar, base, .. } = *self.task;
         let mut reader = PositionReader::new(base, &sidecar.catalog, self.positions, &Any).with(&found.moved);
+        let mut computed = found.erased.clone();
+        computed.absorb(&found.known);
         for (nth, _) in sidecar.catalog.files() {
             if let EntryAction::Make { .. } = targets.actions[nth] {
-                let erased = (!found.has_all_bytes(nth)).then_some(&found.erased);
-                targets.fill(nth as u32, &mut reader, erased)?;
+                let computed = (!found.has_all_bytes(nth)).then_some(&computed);
+                targets.fill(nth as u32, &mut reader, computed)?;
+            }
+        }
+        let block = u64::from(sidecar.catalog.block);
+        for report in &found.entries {
+            if targets.actions[report.entry] != EntryAction::Mend {
+                continue;
+            }
+            for blocks in &report.no_zeros {
+                targets.clear(report.entry as u32, blocks.start * block..blocks.end * block)?;
             }
         }
         Ok(())
@@ -140,8 +158,16 @@ impl Writer<'_> {
         let positions = self.positions;
         let rebuild = Rebuild { sidecar, base, positions, examined: found, context, meter };
         let wants = targets.wants();
-        let is_wanted =
-            |position: u64| positions.within(position..position + 1).any(|span| wants[span.entry as usize]);
+        let makes = |action: &EntryAction| matches!(action, EntryAction::Make { .. });
+        let makes: Vec<bool> = targets.actions.iter().map(makes).collect();
+        // A new file has such a tail already.
+        let is_there = |span: &Span| {
+            span.is_packed && makes[span.entry as usize] && found.moved.covers(span.at..span.end())
+        };
+        let is_wanted = |position: u64| {
+            let mut spans = positions.within(position..position + 1);
+            spans.any(|span| wants[span.entry as usize] && !is_there(&span))
+        };
         rebuild.run(&Wants { position: &is_wanted, recovery, check: false }, targets)
     }
 }

@@ -11,6 +11,7 @@ use crate::examine::{EntryReport, Examined, Scope, State as EntryState};
 use fec_base::context::Context;
 use fec_base::error::{Action, Result};
 use fec_base::io::base::Base;
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::format::sidecar::EntryKind;
 use fec_core::random::SplitMix64;
 use state::{Finding, Known, State};
@@ -46,6 +47,8 @@ pub struct Scrubbed {
     pub oldest: Option<Duration>,
     /// Files found damaged when they were last examined, before this run.
     pub damaged_before: u64,
+    /// Those of them whose damage could not be mended.
+    pub lost_before: u64,
     /// True if the sidecar was found damaged when it was last examined, before this run.
     pub sidecar_was_damaged: bool,
 }
@@ -64,7 +67,7 @@ const BATCH: usize = 1024;
 
 /// Examines a part of the files and of the sidecar, and the stats of all.
 ///
-/// Memory: as [`examine`](crate::examine::examine), and 24 bytes for each entry.
+/// Memory: as [`examine`](crate::examine::examine), and 24 bytes more for each entry.
 ///
 /// # Errors
 /// [`SidecarError::NotAState`](crate::SidecarError::NotAState); those of the base and of the state. A file that cannot
@@ -83,6 +86,7 @@ pub fn scrub(
         None => State::new(sidecar),
     };
     if let Some(path) = how.state {
+        remove_stale(parent(path), context.progress);
         // A state that cannot be written fails now, rather than after hours.
         state.save(path, sidecar, context.settings.sync)?;
     }
@@ -112,11 +116,12 @@ pub fn scrub(
     }
     // Findings so far stand in the state that was saved last.
     meter.check()?;
-    let Run { files, survey, found, mut done, ended, has_ended_sidecar, .. } = run;
+    let Run { files, mut survey, found, mut done, ended, has_ended_sidecar, .. } = run;
+    files.look_again(&mut survey, context)?;
     meter.finish();
     let mut examined = files.conclude(survey)?;
     examined.add_sidecar(sidecar, &positions, found);
-    done.damaged_before = note_files(&mut state, &examined, &ended, now);
+    (done.damaged_before, done.lost_before) = note_files(&mut state, &examined, &ended, now);
     if let Some(path) = how.state {
         done.sidecar_was_damaged = note_sidecar(&mut state, &examined, has_ended_sidecar, now);
         state.save(path, sidecar, context.settings.sync)?;
@@ -139,19 +144,29 @@ fn due_len(sidecar: &Sidecar, state: &State, how: &Scrub<'_>, now: u64) -> u64 {
 }
 
 /// Notes the findings on files in the state. `ended` are the files whose last chunk was examined, and that may be
-/// damaged. Returns the number of files that were found damaged before, and that this run does not report itself.
-fn note_files(state: &mut State, examined: &Examined, ended: &[usize], now: u64) -> u64 {
+/// damaged. Returns the number of files that were found damaged before, and that this run does not report itself, and
+/// how many of them could not be mended.
+fn note_files(state: &mut State, examined: &Examined, ended: &[usize], now: u64) -> (u64, u64) {
     let is_damage = |report: &EntryReport| {
-        matches!(report.state, EntryState::Rotten | EntryState::Unreadable) && !report.is_denied()
+        // A file that was changed under its old time may be damaged: it is looked at again the next time.
+        let may_be =
+            matches!(report.state, EntryState::Rotten | EntryState::Changed | EntryState::Unreadable);
+        may_be && !report.is_denied()
     };
-    for report in examined.entries.iter().filter(|report| is_damage(report)) {
-        state.files[report.entry].finding = Finding::Damaged;
-    }
-    ended.iter().for_each(|nth| state.files[*nth].end(now));
     // This run reports missing and edited files itself.
     let is_told = |nth: &usize| examined.entries.binary_search_by_key(nth, |report| report.entry).is_ok();
-    let before = state.files.iter().enumerate().filter(|(nth, known)| known.is_damaged() && !is_told(nth));
-    before.count() as u64
+    let is_untold = |(nth, known): &(usize, &Known)| known.is_damaged() && !is_told(nth);
+    let has_untold = state.files.iter().enumerate().any(|known| is_untold(&known));
+    for report in examined.entries.iter().filter(|report| is_damage(report)) {
+        let known = &mut state.files[report.entry];
+        known.finding = Finding::Damaged;
+        // With what was not looked at now, as much may be lost as before.
+        known.is_lost &= has_untold;
+        known.is_lost |= examined.margin.damaged_entries.contains(&(report.entry as u32));
+    }
+    ended.iter().for_each(|nth| state.files[*nth].end(now));
+    let before = || state.files.iter().enumerate().filter(is_untold);
+    (before().count() as u64, before().filter(|(_, known)| known.is_lost).count() as u64)
 }
 
 /// Notes the findings on the sidecar in the state. Returns whether it was found damaged before, and not in this run.
@@ -229,13 +244,13 @@ impl Run<'_> {
                 }
                 Item::File(nth) => {
                     let next = state.files[nth as usize].next;
-                    let all = self.files.jobs(nth).count() as u64;
-                    let next = if next < all { next } else { 0 };
+                    let all = self.files.jobs(nth);
+                    let next = if next < all.size_hint().0 as u64 { next } else { 0 };
                     if next == 0 {
                         state.files[nth as usize].begin();
                     }
-                    for chunk in next..all {
-                        jobs.push(Job { entry: nth, chunk });
+                    for job in all.skip(next as usize) {
+                        jobs.push(job);
                         if jobs.len() < BATCH {
                             continue;
                         }
@@ -275,7 +290,7 @@ impl Run<'_> {
         for of_file in seen.filter(|of_file| !denied.contains(&of_file[0].entry)) {
             let last = of_file[of_file.len() - 1];
             let nth = last.entry as usize;
-            let is_whole = last.chunk + 1 == self.files.jobs(last.entry).count() as u64;
+            let is_whole = last.is_last();
             self.done.looked_files += u64::from(is_whole);
             match (is_whole, suspects.contains(&nth)) {
                 (false, _) => state.files[nth].next = last.chunk + 1,

@@ -10,7 +10,8 @@
 //! the path. A backslash, a line feed and a carriage return in the path are escaped by a backslash. The digest of a
 //! file is its BLAKE3. The line of the sidecar has no path, and its root as the digest. The finding is `ok`, `damaged`
 //! or `recheck`: `damaged` if the last whole pass or the current one found damage, `recheck` if only the last whole
-//! pass did. Lines that do not fit the sidecar, or lie in the future, count as never examined.
+//! pass did; with `-lost` behind it, that damage could not be mended. Lines that do not fit the sidecar, or lie in the
+//! future, count as never examined.
 
 use crate::Sidecar;
 use crate::error::SidecarError;
@@ -47,6 +48,8 @@ pub(crate) struct Known {
     /// The chunk or job that the next run goes on from.
     pub(crate) next: u64,
     pub(crate) finding: Finding,
+    /// True if damage was found that could not be mended.
+    pub(crate) is_lost: bool,
 }
 
 impl Known {
@@ -62,7 +65,7 @@ impl Known {
     pub(crate) fn end(&mut self, now: u64) {
         (self.time, self.next) = (now, 0);
         if self.finding == Finding::Recheck {
-            self.finding = Finding::Ok;
+            (self.finding, self.is_lost) = (Finding::Ok, false);
         }
     }
 
@@ -184,7 +187,8 @@ fn line(known: &Known, digest: &Digest, path: &[u8]) -> Vec<u8> {
         Finding::Damaged => "damaged",
         Finding::Recheck => "recheck",
     };
-    let mut line = format!("{} {} {word} {} ", known.time, known.next, half(digest)).into_bytes();
+    let lost = if known.is_lost { "-lost" } else { "" };
+    let mut line = format!("{} {} {word}{lost} {} ", known.time, known.next, half(digest)).into_bytes();
     for byte in path {
         match byte {
             b'\\' => line.extend_from_slice(b"\\\\"),
@@ -202,8 +206,10 @@ fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
     let mut words = line.splitn(5, |byte| *byte == b' ');
     let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u64>().ok();
     let (time, next) = (number()?, number()?);
-    let finding = match words.next()? {
-        b"ok" => Finding::Ok,
+    let word = words.next()?;
+    let is_lost = word.ends_with(b"-lost");
+    let finding = match word.strip_suffix(b"-lost").unwrap_or(word) {
+        b"ok" if !is_lost => Finding::Ok,
         b"damaged" => Finding::Damaged,
         b"recheck" => Finding::Recheck,
         _ => return None,
@@ -222,7 +228,7 @@ fn parse(line: &[u8]) -> Option<(Known, &[u8], Vec<u8>)> {
             byte => *byte,
         });
     }
-    Some((Known { time, next, finding }, digest, path))
+    Some((Known { time, next, finding, is_lost }, digest, path))
 }
 
 #[cfg(test)]
@@ -231,19 +237,29 @@ mod tests {
 
     #[test]
     fn lines_come_back() {
-        let known = Known { time: 1_764_000_000, next: 7, finding: Finding::Damaged };
-        let path = b"a b/\\n\n\xff \r";
-        let mut text = line(&known, &[0xab; 32], path);
-        assert_eq!(text, b"1764000000 7 damaged abababababababab a b/\\\\n\\n\xff \\r");
-        text.push(b'\n');
-        assert_eq!(parse(&text), Some((known, &b"abababababababab"[..], path.to_vec())));
+        for (is_lost, word) in [(false, "damaged"), (true, "damaged-lost")] {
+            let known = Known { time: 1_764_000_000, next: 7, finding: Finding::Damaged, is_lost };
+            let path = b"a b/\\n\n\xff \r";
+            let mut text = line(&known, &[0xab; 32], path);
+            let words = format!("1764000000 7 {word} abababababababab a b/").into_bytes();
+            assert_eq!(text, [&words, &b"\\\\n\\n\xff \\r"[..]].concat());
+            text.push(b'\n');
+            assert_eq!(parse(&text), Some((known, &b"abababababababab"[..], path.to_vec())));
+        }
     }
 
     #[test]
     fn what_is_no_line_is_none() {
-        for text in
-            ["", "\n", "1 2 ok aa\n", "1 2 fine aa b\n", "-1 2 ok aa b\n", "1 2 ok aa \\x\n", "1 2 ok aa b"]
-        {
+        for text in [
+            "",
+            "\n",
+            "1 2 ok aa\n",
+            "1 2 fine aa b\n",
+            "1 2 ok-lost aa b\n",
+            "-1 2 ok aa b\n",
+            "1 2 ok aa \\x\n",
+            "1 2 ok aa b",
+        ] {
             assert_eq!(parse(text.as_bytes()), None, "{text:?}");
         }
     }

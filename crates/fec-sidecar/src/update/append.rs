@@ -6,17 +6,16 @@ use super::updated::{Anew, Counts, Updated};
 use crate::Sidecar;
 use crate::catalog::bits::Bits;
 use crate::catalog::metadata::{self, LOST};
-use crate::catalog::plan::{self, Redundancy};
+use crate::catalog::plan::{self, Content, Redundancy};
 use crate::catalog::positions::Positions;
 use crate::catalog::proof::Proof;
 use crate::error::SidecarError;
-use crate::examine::margin;
-use crate::protect::coding::{Coded, Coding, Put};
+use crate::examine::{Spare, margin};
+use crate::protect::coding::{Coded, Coding, Put, give_digests};
+use crate::protect::content::Contents;
 use crate::protect::outputs::UpdatedSidecar;
-use crate::protect::{
-    Found, Protect, add_sha256, anew, check_memory, check_unchanged, digest_of, make_room_for_sha256,
-    metadata_bytes, readers,
-};
+use crate::protect::sha256::{add_sha256, make_room_for_sha256};
+use crate::protect::{Found, Protect, anew, check_memory, check_unchanged, metadata_bytes, readers};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::output::check_room;
@@ -28,7 +27,7 @@ use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use fec_core::params::GroupGeometry;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::FileExt;
 
 /// An update in progress.
@@ -65,8 +64,12 @@ struct Extension {
     positions: u64,
     /// Hashes that coding must find again, by entry.
     expected: HashMap<usize, Expected>,
+    /// Files that share the places of others.
+    twins: BTreeMap<usize, usize>,
     /// Bytes behind the old sidecar.
     area_len: u64,
+    /// Bytes of a sidecar that is made anew.
+    len_anew: u64,
 }
 
 /// The values that coding collects, beside digests.
@@ -99,15 +102,16 @@ impl Update<'_> {
             let fates = &self.fates;
             make_room_for_sha256(&mut self.found.tree.entries, |nth| !matches!(fates[nth], Fate::Same(_)));
         }
-        let (Placed { entries, positions, expected }, lives) = self.place()?;
+        let content = self.content()?;
+        let (Placed { entries, positions, expected }, lives) = self.place(&content)?;
         if !lives.weak.is_empty() {
             self.found.tree.entries = entries;
             return Ok(Way::Anew(Anew::Weak(lives.weak_sets)));
         }
         let mut digests = old.digests().to_vec();
         lives.mark_lost(old, &mut digests);
-        let way = self.found.way();
-        if positions == 0 && self.is_same(&entries, &way) {
+        let stats = self.found.stats();
+        if positions == 0 && self.is_same(&entries, &stats) {
             return Ok(Way::Nothing);
         }
         let mut catalog = Catalog {
@@ -121,30 +125,52 @@ impl Update<'_> {
             return Ok(Way::Anew(Anew::SmallBlocks));
         }
         let block = u64::from(catalog.block);
-        let lives = catalog.files_len().div_ceil(block).max(positions);
-        let stats = Stats { entries: self.found.tree.stats.clone(), base: way };
-        let stats_len = Stats::len_for(catalog.entries.len(), &stats.base) as u64;
+        let all = Positions::of(&catalog).len(0..old.catalog.positions() + positions);
+        let lives = all.div_ceil(block).max(positions);
+        let stats_len = stats.to_bytes().len() as u64;
         let geometry = self.add_area(&mut catalog, positions, lives, stats_len).map_err(refused)?;
         let area_len = catalog.areas[catalog.areas.len() - 1].len(block).unwrap_or(u64::MAX);
         let new_len = self.end.saturating_add(area_len);
-        if new_len > 2 * plan::len_anew(&catalog, lives, self.redundancy(), stats_len).map_err(refused)? {
+        let len_anew = plan::len_anew(&catalog, lives, self.redundancy(), stats_len).map_err(refused)?;
+        if new_len > 2 * len_anew {
             self.found.tree.entries = catalog.entries;
             return Ok(Way::Anew(Anew::Long));
         }
-        let extension = Extension { catalog, digests, stats, geometry, positions, expected, area_len };
+        let twins = content.twins;
+        let extension =
+            Extension { catalog, digests, stats, geometry, positions, expected, twins, area_len, len_anew };
         Ok(Way::Append(Box::new(extension)))
+    }
+
+    /// Finds what takes no positions of its own.
+    fn content(&self) -> Result<Content> {
+        let Update { old, found, fates, context, .. } = self;
+        let (base, seen) = (&found.base, &found.tree.seen);
+        let block = old.catalog.block.into();
+        let contents = Contents { base, entries: &found.tree.entries, seen, block, context };
+        let mut known = HashMap::new();
+        for (nth, fate) in fates.iter().enumerate() {
+            if let Fate::Same(of) = fate {
+                let was = file(&old.catalog, *of);
+                known.entry((was.size, was.blake3)).or_insert(nth);
+            }
+        }
+        let new = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New));
+        let mut content = contents.find(&new.map(|(nth, _)| nth).collect::<Vec<_>>(), &known)?;
+        content.twins.extend(place::shared(&old.catalog, fates));
+        Ok(content)
     }
 
     /// Assigns positions to all bytes. The living bytes of a few weak groups go to the new group. If there are many,
     /// these groups stay weak in the result.
-    fn place(&mut self) -> Result<(Placed, Lives)> {
+    fn place(&mut self, content: &Content) -> Result<(Placed, Lives)> {
         let old = self.old;
         let mut weak = Vec::new();
         loop {
             let tails = Tails::of(old, &self.found.base, &self.fates, &self.found.tree.entries, &weak);
             let displaced = self.check_displaced(&tails)?;
             let entries = std::mem::take(&mut self.found.tree.entries);
-            let placed = place::place(old, entries, &self.fates, &tails, &displaced, &weak);
+            let placed = place::place(old, entries, &self.fates, &tails, (&displaced, content), &weak);
             let lives = Lives::of(old, &placed);
             if lives.weak.is_empty() || !weak.is_empty() || lives.in_weak * 8 > lives.all {
                 return Ok((placed, lives));
@@ -165,7 +191,8 @@ impl Update<'_> {
     ) -> std::result::Result<GroupGeometry, FormatError> {
         let mut blocks = 0;
         if positions > 0 {
-            let (code, sets) = self.redundancy().of_few(positions, lives).shape(positions);
+            let (code, sets) =
+                self.redundancy().of_few(positions, lives).shape(positions, catalog.block.into());
             let group = plan::group(code, sets, catalog.areas.len() as u32)?;
             blocks = group.recovery();
             catalog.groups.push(group);
@@ -189,41 +216,38 @@ impl Update<'_> {
             let is_new = |nth: usize| !matches!(self.fates[nth], Fate::Same(_));
             add_sha256(&mut new.catalog, &self.found.base, seen, &is_new, context)?;
         }
-        let anchors = place::anchors(old, &new.catalog, &self.fates, &anchors);
+        let anchors = place::anchors(old, &new.catalog, &anchors);
         check_unchanged(&self.found.base, &new.catalog, seen)?;
         let generation = old.generation().checked_add(1);
         let generation =
             generation.ok_or_else(|| Error::at(Action::Update, job.output, SidecarError::Displaced))?;
         let (root, of) = self.write_metadata(&new, &anchors, generation, &out)?;
         let sealed = out.finish(self.end + new.area_len, job.output, policy, context)?;
-        let margin = one_piece(&new.catalog, &new.digests);
-        let report = self.found.report(&new.catalog, (root, Some(of.root)), margin).sealed(sealed);
-        Ok(self.counts.report(report, generation, true, None, coded_len))
+        let spare = spare(&new.catalog, &new.digests);
+        let report = self.found.report(&new.catalog, (root, Some(of.root)), spare).sealed(sealed);
+        let len_anew = Some(new.len_anew);
+        Ok(Updated { len_anew, ..self.counts.report(report, generation, true, None, coded_len) })
     }
 
     /// Codes the new positions, and hands their recovery shards to `put`. Gives new files their digests.
     fn code(&self, new: &mut Extension, put: &Put<'_>) -> Result<NewBytes> {
-        let Extension { catalog, digests, positions, expected, .. } = new;
-        if *positions == 0 {
-            give_empty_files_their_digest(catalog);
-            return Ok(NewBytes::default());
-        }
+        let Extension { catalog, digests, positions, expected, twins, .. } = new;
         let (base, seen) = (&self.found.base, &self.found.tree.seen);
         let first = self.old.catalog.positions();
-        let spans = Positions::of(catalog);
-        let coded_len = spans.within(first..catalog.positions()).map(|span| span.len).sum();
+        let coded_len = Positions::of(catalog).len(first..catalog.positions());
         let meter = self.context.meter(Action::Update, Some(coded_len));
-        let coded = Coding::new(base, catalog, seen, put, self.context, &meter).run()?;
-        meter.finish();
+        let coded = match *positions {
+            0 => Coded::nothing(catalog.entries.len()),
+            _ => Coding::new(base, catalog, seen, put, self.context, &meter).run()?,
+        };
+        seen.check(base)?;
         self.check_again(catalog, first, expected, &coded)?;
         let Coded { values, digests: of_group, tails, mut anchors } = coded;
         digests.extend(of_group);
         anchors.sort_unstable();
-        for ((entry, fate), tail) in catalog.entries.iter_mut().zip(&self.fates).zip(tails) {
-            if let (EntryKind::File(file), Fate::New) = (&mut entry.kind, fate) {
-                file.blake3 = digest_of(file, &values, first, tail);
-            }
-        }
+        let is_new = |nth: usize| matches!(self.fates[nth], Fate::New);
+        give_digests(catalog, twins, (&values, first), &tails, (&is_new, &meter))?;
+        meter.finish();
         Ok(NewBytes { coded_len, anchors })
     }
 
@@ -239,7 +263,7 @@ impl Update<'_> {
         let fail = |e| Error::io(Action::Write, path, e);
         let before = (self.old.of.root, generation);
         let (metadata, layout, root) =
-            metadata_bytes(&new.catalog, (&new.digests, anchors), &new.stats, before);
+            metadata_bytes(&new.catalog, (&new.digests, anchors), &new.stats.to_bytes(), before);
         // A catalog that no reader accepts is never written.
         Catalog::parse(&metadata[..layout.catalog_len as usize]).map_err(refused)?;
         let sync = || match settings.sync {
@@ -294,22 +318,21 @@ impl Update<'_> {
             let entry = &catalog.entries[*nth];
             let EntryKind::File(file) = &entry.kind else { continue };
             let mut check = PlainHasher::new(HashKind::Blake3);
-            let (mut before, mut is_rotten) = (0, false);
+            let mut is_rotten = false;
             for run in &file.runs {
                 for at in (0..run.count).filter(|at| run.start + at >= first) {
                     let digest = coded.digests[(run.start + at - first) as usize];
-                    match expected.displaced.get(&(before + at)) {
+                    match expected.displaced.get(&(run.block + at)) {
                         // The block is unchanged, unless it rotted.
                         Some(was) => is_rotten |= *was != digest,
                         None => check.update(&digest),
                     }
                 }
-                before += run.count;
             }
             let found = check.finish();
             if expected.tail != coded.tails[*nth] || expected.check.is_some_and(|sum| sum != found) {
-                let place = self.found.base.place(&entry.path);
-                return Err(Error::at(Action::Read, place.as_path(), ErrorKind::Changed));
+                let changed = std::io::ErrorKind::UnexpectedEof.into();
+                return Err(self.found.tree.seen.fail(&self.found.base, &entry.path, changed));
             }
             if is_rotten {
                 rotten.push(entry.path.to_vec());
@@ -323,14 +346,19 @@ impl Update<'_> {
 
     /// Tells whether all entries and their permissions are unchanged, and the times of all but folders. If only the
     /// root is proved, the times of folders count too, since the next signature binds them.
-    fn is_same(&self, entries: &[Entry], way: &[u8]) -> bool {
+    fn is_same(&self, entries: &[Entry], stats: &Stats) -> bool {
         let old = self.old;
         let is_old = |nth: usize| {
-            let (now, then) = (self.found.tree.stats[nth], old.stats.entries[nth]);
+            let (now, then) = (stats.entries[nth], old.stats.entries[nth]);
             let is_lenient = entries[nth].kind == EntryKind::Folder && old.proof() != Proof::Root;
             now == then || is_lenient && now.mode == then.mode
         };
-        *entries == *old.catalog.entries && old.stats.base == way && (0..entries.len()).all(is_old)
+        *entries == *old.catalog.entries
+            && old.stats.base == stats.base
+            && old.stats.marks == stats.marks
+            && old.stats.exclusion == stats.exclusion
+            && old.stats.omitted == stats.omitted
+            && (0..entries.len()).all(is_old)
     }
 
     /// Ends an update that finds no change.
@@ -355,8 +383,8 @@ impl Update<'_> {
                 }
             }
         }
-        let margin = one_piece(&old.catalog, old.digests());
-        let report = self.found.report(&old.catalog, (old.root(), old.metadata_root()), margin);
+        let spare = spare(&old.catalog, old.digests());
+        let report = self.found.report(&old.catalog, (old.root(), old.metadata_root()), spare);
         Ok(self.counts.report(report, old.generation(), false, None, 0))
     }
 
@@ -364,6 +392,14 @@ impl Update<'_> {
     fn anew(self, why: Anew, sha256: bool) -> Result<Updated> {
         let redundancy = self.redundancy();
         let Update { job, old, mut found, fates, counts, context, .. } = self;
+        // A new sidecar keeps nothing of what cannot be read.
+        let seen = &found.tree.seen;
+        for (_, entry) in found.tree.entries.iter().enumerate().filter(|(nth, _)| !seen.has(*nth)) {
+            if let (EntryKind::File(_), Some(reason)) = (&entry.kind, found.tree.kept.get(&entry.path)) {
+                seen.note(&entry.path, *reason);
+            }
+        }
+        seen.check(&found.base)?;
         // The findings on entries so far do not count for the new sidecar.
         for entry in &mut found.tree.entries {
             if let EntryKind::File(file) = &mut entry.kind {
@@ -393,19 +429,8 @@ fn refused(e: FormatError) -> Error {
     Error::new(Action::Update, ErrorKind::Format(e))
 }
 
-/// Empty files get a digest too.
-fn give_empty_files_their_digest(catalog: &mut Catalog) {
-    for entry in &mut catalog.entries {
-        if let EntryKind::File(file) = &mut entry.kind
-            && file.size == 0
-        {
-            file.blake3 = HashKind::Blake3.digest(b"");
-        }
-    }
-}
-
-/// The bytes that could be lost in one piece of files with these digests.
-fn one_piece(catalog: &Catalog, digests: &[ShortDigest]) -> u64 {
+/// The bytes that could be lost of files with these digests.
+fn spare(catalog: &Catalog, digests: &[ShortDigest]) -> Spare {
     let mut lost = Bits::new(catalog.positions());
     let (mut first, mut first_digest) = (0, 0);
     for group in &catalog.groups {
@@ -417,5 +442,5 @@ fn one_piece(catalog: &Catalog, digests: &[ShortDigest]) -> u64 {
         first += group.positions();
         first_digest += group.positions() + group.recovery();
     }
-    margin(catalog, &Positions::of(catalog), &lost, None).one_piece
+    margin(catalog, &Positions::of(catalog), (&lost, None), &|_| (0, 0)).spare
 }

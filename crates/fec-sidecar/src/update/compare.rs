@@ -1,17 +1,20 @@
 //! Compares each file with the record of it in the old sidecar.
 
-use crate::catalog::hashing::{Hashed, hash_file};
+mod doubts;
+
+use crate::catalog::hashing::{Hashed, hash_file, is_zeros};
 use crate::catalog::metadata::Sidecar;
-use crate::catalog::positions::Blocks;
+use crate::catalog::plan::add_blocks;
 use crate::catalog::proof::Proof;
+use crate::catalog::samples::Samples;
 use crate::catalog::tree::Tree;
-use crate::protect::coding::{admit, failure};
+use crate::examine::verdict::{Time, Writer, recorded_time, time_of, writer_of};
+use crate::protect::coding::admit;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Result};
-use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_base::threads::Threads;
-use fec_core::digest::{Digest, HashKind, PlainHasher, blocks};
+use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
@@ -39,8 +42,10 @@ pub(crate) enum Fate {
 pub(crate) struct Read {
     /// The BLAKE3 of the file.
     pub(crate) digest: Digest,
-    /// Whole blocks that are those of the old file, by number.
+    /// Whole blocks that have the positions of the old file, by number.
     pub(crate) kept: Vec<Range<u64>>,
+    /// Other whole blocks that are zeros.
+    pub(crate) zeros: Vec<Range<u64>>,
     /// A hash over the digests of the other whole blocks.
     pub(crate) check: Digest,
     /// The tail, as in [`Hashed`].
@@ -54,9 +59,6 @@ pub(crate) struct Compare<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) context: &'a Context<'a>,
 }
-
-/// Blocks of a file that are compared to recognize it.
-const SAMPLES: u64 = 16;
 
 /// The size of a file, and its time.
 type Looks = (u64, i64, u32);
@@ -78,7 +80,7 @@ impl Compare<'_> {
                 continue;
             };
             let is_same = |of: &u32| {
-                let looks_same = file.size == 0 || self.has_its_time(nth, *of);
+                let looks_same = file.size == 0 || self.looks_unwritten(nth, *of);
                 !taken[*of as usize] && self.old_file(*of).size == file.size && looks_same
             };
             match self.old_at(&entry.path).filter(is_same) {
@@ -103,7 +105,11 @@ impl Compare<'_> {
     /// Those of the files.
     pub(crate) fn find_rotten(&self, fates: &[Fate]) -> Result<Vec<Vec<u8>>> {
         let unread = |(nth, fate): (usize, &Fate)| match fate {
-            Fate::Same(of) if self.size(nth) > 0 && self.has_its_time(nth, *of) => Some((nth, *of)),
+            Fate::Same(of)
+                if self.size(nth) > 0 && self.tree.seen.has(nth) && self.looks_unwritten(nth, *of) =>
+            {
+                Some((nth, *of))
+            }
             _ => None,
         };
         let unread: Vec<(usize, u32)> = fates.iter().enumerate().filter_map(unread).collect();
@@ -127,10 +133,23 @@ impl Compare<'_> {
         }
     }
 
-    /// Tells whether an entry has the time of an old one.
-    fn has_its_time(&self, nth: usize, of: u32) -> bool {
+    /// Tells whether an entry has the time of an old one, and nothing tells that somebody wrote to it.
+    fn looks_unwritten(&self, nth: usize, of: u32) -> bool {
+        self.time(nth, of) == Time::Same && self.writer(nth, of) != Writer::Somebody
+    }
+
+    /// The time of an entry against that of an old one. A sidecar without marks is taken exactly.
+    fn time(&self, nth: usize, of: u32) -> Time {
         let (now, then) = (self.tree.stats[nth], self.old.stats.entries[of as usize]);
-        (now.seconds, now.nanos) == (then.seconds, then.nanos)
+        time_of(recorded_time(now), recorded_time(then), !self.old.stats.marks.is_empty())
+    }
+
+    /// The traces of a writer in an entry that was an old one. Without a mark on either side there are none.
+    fn writer(&self, nth: usize, of: u32) -> Writer {
+        self.tree
+            .marks
+            .get(nth)
+            .map_or(Writer::Unknown, |mark| writer_of(|| *mark, self.old.recorded_mark(of as usize)))
     }
 
     fn looks(&self, nth: usize) -> Looks {
@@ -201,8 +220,9 @@ impl Compare<'_> {
             let file = self.open(*nth)?;
             self.has_blocks_of(&file, self.old_file(*of))
         })?;
-        for ((of, nth), found) in claims.into_iter().zip(found) {
-            if found.map_err(|e| self.failure(nth, e))? {
+        let found = self.all(claims.iter().map(|(_, nth)| *nth).zip(found))?;
+        for ((of, nth), is_it) in claims.into_iter().zip(found) {
+            if is_it {
                 taken[of as usize] = true;
                 fates[nth] = Fate::Same(of);
             }
@@ -227,13 +247,10 @@ impl Compare<'_> {
         let meter = self.context.meter(Action::Compare, Some(total));
         let found = self.on_all(&jobs, |(nth, at)| self.read(*nth, *at, &meter))?;
         meter.finish();
-        let mut read = Vec::new();
-        for ((nth, at), found) in jobs.into_iter().zip(found) {
-            read.push((nth, at, found.map_err(|e| self.failure(nth, e))?));
-        }
+        let found = self.all(jobs.iter().map(|(nth, _)| *nth).zip(found))?;
         // Digests decide, first for files with their old paths.
         let mut left = Vec::new();
-        for (nth, at, read) in read {
+        for ((nth, at), read) in jobs.into_iter().zip(found) {
             match at.filter(|of| self.old_file(*of).blake3 == read.digest && !taken[*of as usize]) {
                 Some(of) => {
                     taken[of as usize] = true;
@@ -268,67 +285,8 @@ impl Compare<'_> {
 
     /// Tells whether blocks from all of a file are those of an old one.
     fn has_blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<bool> {
-        Ok(self.blocks_of(file, of)? == SAMPLES)
-    }
-
-    /// A file in another place with an old file's size and time, but other bytes, and that old file. It may have been
-    /// moved and then have rotted, and would pass for an edit.
-    pub(crate) fn find_suspect(&self, fates: &[Fate]) -> Option<(usize, u32)> {
-        /// The most old files that a file with a time of whole seconds is compared with.
-        const MOST: usize = 256;
-        let mut is_same = vec![false; self.old.catalog.entries.len()];
-        for fate in fates {
-            if let Fate::Same(of) = fate {
-                is_same[*of as usize] = true;
-            }
-        }
-        let mut alike: HashMap<Looks, Vec<u32>> = HashMap::new();
-        let mut named: HashMap<(Looks, &[u8]), u32> = HashMap::new();
-        for (of, _) in self.not_found(&is_same) {
-            let looks = self.old_looks(of);
-            alike.entry(looks).or_default().push(of as u32);
-            named.insert((looks, name_of(&self.old.catalog.entries[of].path)), of as u32);
-        }
-        let others = |(_, fate): &(usize, &Fate)| matches!(fate, Fate::New | Fate::Changed(..));
-        fates.iter().enumerate().filter(others).find_map(|(nth, _)| {
-            let looks = self.looks(nth);
-            let alike = alike.get(&looks)?;
-            // Many files may share a time of whole seconds.
-            let of = if looks.2 != 0 {
-                alike.first()
-            } else {
-                let name = name_of(&self.tree.entries[nth].path);
-                let shares = |of: &&u32| self.shares_blocks(nth, **of);
-                named.get(&(looks, name)).or_else(|| alike.iter().take(MOST).find(shares))
-            };
-            of.map(|of| (nth, *of))
-        })
-    }
-
-    /// Tells whether any sampled block of an entry is that of an old file; false if the entry cannot be read.
-    fn shares_blocks(&self, nth: usize, of: u32) -> bool {
-        let of = self.old_file(of);
-        let is_large = FileEntry::whole_blocks(of.size, self.old.catalog.block.into()) > 0;
-        is_large && self.open(nth).and_then(|file| self.blocks_of(&file, of)).is_ok_and(|same| same > 0)
-    }
-
-    /// The number of sampled blocks of a file that are those of an old one, which has as many bytes.
-    fn blocks_of(&self, file: &File, of: &FileEntry) -> io::Result<u64> {
-        let mut same = 0;
-        let block = u64::from(self.old.catalog.block);
-        let last = FileEntry::whole_blocks(of.size, block).saturating_sub(1);
-        let blocks_of = Blocks::of(of);
-        let mut bytes = vec![0; block as usize];
-        for sample in 0..SAMPLES {
-            let nth = sample * last / (SAMPLES - 1);
-            ReadAt::read_exact_at(file, nth * block, &mut bytes)?;
-            let mut value = [[0; 32]];
-            blocks::values(&bytes, block as usize, nth * block, &mut value);
-            let position = blocks_of.position(nth);
-            let is_same = position.map(|position| self.old.digest_of(position)) == Some(shortened(&value[0]));
-            same += u64::from(is_same);
-        }
-        Ok(same)
+        let samples = Samples::of(file, of.size, self.old.catalog.block)?;
+        Ok(samples.same_as(self.old, of) == samples.len())
     }
 
     /// Reads a file, and compares it block by block with an old one.
@@ -337,46 +295,56 @@ impl Compare<'_> {
         let file = self.open(nth)?;
         let old = at.map(|of| self.old_file(of));
         let mut expected = old.map(|old| self.old.digests_of_file(old, 0)).into_iter().flatten();
-        let mut kept: Vec<Range<u64>> = Vec::new();
+        let (mut kept, mut zeros) = (Vec::new(), Vec::new());
         let mut others = PlainHasher::new(HashKind::Blake3);
-        let Hashed { digest, tail } = hash_file(&file, self.size(nth), block, |first, values| {
-            for (nth, value) in (first..).zip(values) {
+        let Hashed { digest, tail } = hash_file(&file, self.size(nth), block, |first, bytes, values| {
+            let blocks = values.iter().zip(bytes.chunks_exact(block as usize));
+            for (nth, (value, bytes)) in (first..).zip(blocks) {
                 let value = shortened(value);
-                if expected.next() != Some(value) {
+                if expected.next() == Some(Some(value)) {
+                    add_blocks(&mut kept, nth..nth + 1);
+                } else if is_zeros(bytes) {
+                    add_blocks(&mut zeros, nth..nth + 1);
+                } else {
                     others.update(&value);
-                    continue;
-                }
-                match kept.last_mut() {
-                    Some(last) if last.end == nth => last.end += 1,
-                    _ => kept.push(nth..nth + 1),
                 }
             }
-            meter.add(values.len() as u64 * block);
+            meter.add(bytes.len() as u64);
         })?;
         meter.add(self.size(nth) % block);
-        Ok(Read { digest, kept, check: others.finish(), tail })
+        Ok(Read { digest, kept, zeros, check: others.finish(), tail })
     }
 
     /// Hashes files that should be unchanged. Returns the tail of each unchanged file, and `None` for the others.
     pub(crate) fn check(&self, entries: &[(usize, u32)]) -> Result<Vec<Option<Option<Digest>>>> {
         let block = u64::from(self.old.catalog.block);
         let found = self.on_all(entries, |(nth, of)| {
-            let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _| ())?;
+            let hashed = hash_file(&self.open(*nth)?, self.size(*nth), block, |_, _, _| ())?;
             Ok((hashed.digest == self.old_file(*of).blake3).then_some(hashed.tail))
         })?;
-        let found = entries.iter().zip(found);
-        found.map(|((nth, _), found)| found.map_err(|e| self.failure(*nth, e))).collect()
+        self.all(entries.iter().map(|(nth, _)| *nth).zip(found))
     }
 
     fn open(&self, nth: usize) -> io::Result<File> {
         let path = &self.tree.entries[nth].path;
         let file = self.base.read(path)?;
-        admit(&self.tree.seen, nth as u32, &file, || self.base.place(path))?;
+        admit(&self.tree.seen, nth as u32, &file, || self.base.place(path), self.context.progress)?;
         Ok(file)
     }
 
-    fn failure(&self, nth: usize, cause: io::Error) -> fec_base::error::Error {
-        failure(self.base, &self.tree.entries[nth].path, cause)
+    /// The results for all entries. Those that failed are noted.
+    ///
+    /// # Errors
+    /// That of the last entry that failed.
+    fn all<T>(&self, found: impl Iterator<Item = (usize, io::Result<T>)>) -> Result<Vec<T>> {
+        let (mut all, mut failed) = (Vec::new(), Ok(()));
+        for (nth, found) in found {
+            match found {
+                Ok(found) => all.push(found),
+                Err(e) => failed = Err(self.tree.seen.fail(self.base, &self.tree.entries[nth].path, e)),
+            }
+        }
+        failed.map(|()| all)
     }
 
     /// Does a job for each item, on all threads.
@@ -398,11 +366,6 @@ impl Compare<'_> {
         done.sort_unstable_by_key(|(nth, _)| *nth);
         Ok(done.into_iter().map(|(_, result)| result).collect())
     }
-}
-
-/// The last part of a path.
-fn name_of(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// The file of an entry.

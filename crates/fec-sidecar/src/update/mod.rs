@@ -19,9 +19,10 @@ use crate::catalog::journal;
 use crate::catalog::metadata;
 use crate::catalog::proof::Proof;
 use crate::error::SidecarError;
-use crate::protect::{Found, Protect, all_denied};
+use crate::protect::attempts::Attempts;
+use crate::protect::{Found, Protect};
 use append::Update;
-use compare::Compare;
+use compare::{Compare, Fate};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::check_absent;
@@ -41,18 +42,10 @@ pub use updated::{Anew, Updated};
 /// Memory: as that of [`protect`](crate::protect::protect), for the old and the new files.
 ///
 /// # Errors
-/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`];
-/// [`ErrorKind::Changed`](fec_base::ErrorKind::Changed) when a file changes meanwhile; those of the system. An error
-/// leaves the sidecar as it was.
+/// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; those of the system. An error
+/// leaves the sidecar as it was. A file that cannot be read, or changes each time, is part of the result, unless no
+/// file can be read.
 pub fn update(
-    job: &Protect<'_>,
-    asked: (Option<Digest>, Option<&Trust>),
-    context: &Context<'_>,
-) -> Result<Updated> {
-    update_readable(job, asked, context).map_err(|error| all_denied(job, error))
-}
-
-fn update_readable(
     job: &Protect<'_>,
     (wanted, trust): (Option<Digest>, Option<&Trust>),
     context: &Context<'_>,
@@ -63,14 +56,28 @@ fn update_readable(
     check_absent(job.output, job.policy.with_force(true))
         .map_err(|e| Error { action: Action::Update, ..e })?;
     let _lock = metadata::lock_file(job.output, Action::Update)?;
-    remove_stale(parent(job.output));
+    remove_stale(parent(job.output), context.progress);
+    // An attempt that failed has written behind the end of the sidecar.
+    Attempts::run(true, |attempts| once(job, (wanted, trust), attempts, context))
+}
+
+/// An attempt of an update.
+fn once(
+    job: &Protect<'_>,
+    (wanted, trust): (Option<Digest>, Option<&Trust>),
+    attempts: &Attempts,
+    context: &Context<'_>,
+) -> Result<Updated> {
     let old = match job.keys {
         Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
         None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
             return Err(Error::at(Action::Update, job.output, SealError::NoKey));
         }
         None => match trust {
-            None => Sidecar::open(job.output, wanted, &context.settings)?,
+            None => match wanted {
+                Some(root) => Sidecar::open_known(job.output, root, job.known, &context.settings)?,
+                None => Sidecar::open(job.output, None, &context.settings)?,
+            },
             Some(trust) => Sidecar::open_signed(job.output, wanted, trust, &context.settings)?.0,
         },
     };
@@ -91,7 +98,8 @@ fn update_readable(
     };
     // A half-mended file has another time, and is no edit.
     journal::check_none(job.output, Action::Update)?;
-    let found = Found::of(job)?;
+    let job = &Protect { marks: !old.stats.marks.is_empty(), ..*job };
+    let found = Found::of(job, attempts, Some(&old))?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
     if old.proof() != Proof::Nothing {
@@ -100,14 +108,33 @@ fn update_readable(
             return Err(Error::at(Action::Update, job.output, SidecarError::Rotten(rotten)));
         }
     }
+    check_undamaged(&compare, &fates, job)?;
     let counts = Counts::of(&compare, &fates, &taken);
     if !job.policy.force {
-        if let Some((now, was)) = compare.find_suspect(&fates) {
-            let now = found.tree.entries[now].path.to_vec();
-            let was = old.catalog.entries[was as usize].path.to_vec();
-            return Err(Error::at(Action::Update, job.output, SidecarError::RottenOrNew { now, was }));
-        }
-        counts.check(&old, job)?;
+        counts.check(&old, job, &found.base)?;
     }
     Update { job, old: &old, end, found, fates, counts, context }.run()
+}
+
+/// Fails if an update would protect damage: that of files that rotted, and unless `-f` says otherwise that of files of
+/// which nothing tells damage from an edit.
+fn check_undamaged(compare: &Compare<'_>, fates: &[Fate], job: &Protect<'_>) -> Result<()> {
+    let fail = |cause| Err(Error::at(Action::Update, job.output, cause));
+    let traces = compare.traces(fates);
+    let doubts = compare.find_damage(fates, traces)?;
+    if !doubts.rotten.is_empty() {
+        return fail(SidecarError::Rotten(doubts.rotten));
+    }
+    if job.policy.force {
+        return Ok(());
+    }
+    if !doubts.unclear.is_empty() {
+        return fail(SidecarError::RottenOrEdited(doubts.unclear));
+    }
+    if let Some((now, was)) = compare.find_suspect(fates, traces)? {
+        let now = compare.tree.entries[now].path.to_vec();
+        let was = compare.old.catalog.entries[was as usize].path.to_vec();
+        return fail(SidecarError::RottenOrNew { now, was });
+    }
+    Ok(())
 }

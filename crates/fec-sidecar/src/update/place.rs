@@ -5,13 +5,15 @@ use super::compare::{Fate, file};
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::metadata::{LOST, NOTHING, Sidecar};
-use crate::catalog::plan::Bins;
-use crate::catalog::positions::{Any, Blocks, PositionReader, Positions};
+use crate::catalog::plan::{Bins, Content, runs_between, share};
+use crate::catalog::positions::{
+    self, Any, PositionReader, Positions, anchored, cut_shared, runs_of, shared_tails,
+};
 use fec_base::io::base::Base;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
-use fec_core::format::sidecar::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, has_anchor};
-use std::collections::{HashMap, HashSet};
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// The tails that have to be coded anew, and those that need not be.
@@ -45,6 +47,7 @@ impl Tails {
         let catalog = &old.catalog;
         let block = u64::from(catalog.block);
         let positions = Positions::of(catalog);
+        let shared = shared_tails(catalog);
         let mut reader = PositionReader::new(base, catalog, &positions, &Any);
         let mut bytes = vec![0; block as usize];
         // Many tails may share a position.
@@ -67,7 +70,9 @@ impl Tails {
                     let stands_there = entries[nth].path == catalog.entries[*of as usize].path;
                     let has_size =
                         matches!(&entries[nth].kind, EntryKind::File(file) if file.size == old.size);
-                    let is_there = stands_there && has_size && old.tail_len(block) > 0;
+                    // Another file gives the bytes of a shared position, and tells nothing of this one.
+                    let is_alone = old.tail_len(block) > 0 && !shared.contains(&old.tail);
+                    let is_there = stands_there && has_size && is_alone;
                     if is_there && is_intact(old.tail / block) {
                         self.kept.insert(nth);
                         lives.insert(*of);
@@ -89,9 +94,12 @@ impl Tails {
         weak: &[Range<u64>],
     ) {
         let block = u64::from(catalog.block);
-        let gone = catalog.files().filter(|(nth, _)| !lives.contains(&(*nth as u32)));
-        let broken: HashSet<u64> =
-            gone.filter(|(_, file)| file.tail_len(block) > 0).map(|(_, file)| file.tail / block).collect();
+        let tails = catalog.files().filter(|(_, file)| file.tail_len(block) > 0);
+        let (living, gone): (Vec<_>, Vec<_>) = tails.partition(|(nth, _)| lives.contains(&(*nth as u32)));
+        // The bytes of a file that is gone are there while another one has them.
+        let living: HashSet<u64> = living.into_iter().map(|(_, file)| file.tail).collect();
+        let gone = gone.into_iter().filter(|(_, file)| !living.contains(&file.tail));
+        let broken: HashSet<u64> = gone.map(|(_, file)| file.tail / block).collect();
         for (nth, fate) in fates.iter().enumerate() {
             let is_displaced = |of: u32| {
                 let file = file(catalog, of);
@@ -129,9 +137,29 @@ pub(crate) struct Placed {
     pub(crate) expected: HashMap<usize, Expected>,
 }
 
+/// Files that go on sharing their places: each entry, and the first one with these.
+pub(crate) fn shared(old: &Catalog, fates: &[Fate]) -> BTreeMap<usize, usize> {
+    let block = old.block.into();
+    let mut first: HashMap<(Option<u64>, u64), (usize, &FileEntry)> = HashMap::new();
+    let mut shared = BTreeMap::new();
+    for (nth, fate) in fates.iter().enumerate() {
+        let Fate::Same(of) = fate else { continue };
+        let file = file(old, *of);
+        let start = file.runs.first().map(|run| run.start);
+        if start.is_none() && file.tail_len(block) == 0 {
+            continue;
+        }
+        let (twin, of) = *first.entry((start, file.tail)).or_insert((nth, file));
+        if twin != nth && (of.size, &of.runs) == (file.size, &file.runs) {
+            shared.insert(nth, twin);
+        }
+    }
+    shared
+}
+
 /// Tells whether a position lies in one of these ranges, which ascend.
 fn is_in(ranges: &[Range<u64>], position: u64) -> bool {
-    touches(ranges, &Run { start: position, count: 1 })
+    touches(ranges, &Run { block: 0, start: position, count: 1 })
 }
 
 /// Tells whether any position of a run lies in one of these ranges, which ascend.
@@ -147,12 +175,12 @@ pub(crate) fn place(
     mut entries: Vec<Entry>,
     fates: &[Fate],
     tails: &Tails,
-    displaced: &HashMap<usize, Option<Digest>>,
+    (displaced, content): (&HashMap<usize, Option<Digest>>, &Content),
     weak: &[Range<u64>],
 ) -> Placed {
     let block = u64::from(old.catalog.block);
     let first = old.catalog.positions();
-    let mut placing = Placing { old, tails, displaced, weak, next: first };
+    let mut placing = Placing { old, tails, displaced, content, weak, next: first };
     let mut expected: HashMap<usize, Expected> = HashMap::new();
     for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
         if let EntryKind::File(file) = &mut entry.kind {
@@ -162,17 +190,20 @@ pub(crate) fn place(
     let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
     for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
         let EntryKind::File(file) = &mut entry.kind else { continue };
-        let is_new = match fate {
-            Fate::NoFile => false,
-            Fate::Same(_) => displaced.contains_key(&nth),
-            Fate::Changed(..) => !tails.kept.contains(&nth),
-            Fate::New => true,
-        };
+        let is_new = !content.twins.contains_key(&nth)
+            && match fate {
+                Fate::NoFile => false,
+                Fate::Same(_) => displaced.contains_key(&nth),
+                Fate::Changed(..) => !tails.kept.contains(&nth),
+                Fate::New => true,
+            };
         let len = file.tail_len(block);
         if is_new && len > 0 {
             file.tail = bins.take(len);
         }
     }
+    share(&mut entries, &content.twins);
+    cut_shared(&mut entries);
     Placed { entries, positions: bins.first - first + bins.filled.len() as u64, expected }
 }
 
@@ -181,6 +212,7 @@ struct Placing<'a> {
     old: &'a Sidecar,
     tails: &'a Tails,
     displaced: &'a HashMap<usize, Option<Digest>>,
+    content: &'a Content,
     weak: &'a [Range<u64>],
     /// The first position that holds nothing yet.
     next: u64,
@@ -197,10 +229,13 @@ impl Placing<'_> {
             Fate::Same(of) => {
                 let was = file(old, *of);
                 *new = FileEntry { is_executable: new.is_executable, ..was.clone() };
+                if self.content.twins.contains_key(&nth) {
+                    return None;
+                }
                 let tail = self.displaced.get(&nth).copied().flatten();
                 let mut expect = Expected { tail, ..Expected::default() };
                 if was.runs.iter().any(|run| touches(self.weak, run)) {
-                    new.runs = self.runs(was, std::iter::once(0..whole), whole, &mut expect);
+                    new.runs = self.runs(was, std::slice::from_ref(&(0..whole)), &[], whole, &mut expect);
                 }
                 let is_coded = self.displaced.contains_key(&nth) || !expect.displaced.is_empty();
                 is_coded.then_some(expect)
@@ -209,7 +244,7 @@ impl Placing<'_> {
                 let was = file(old, *of);
                 new.blake3 = read.digest;
                 let mut expect = Expected::default();
-                new.runs = self.runs(was, read.kept.iter().cloned(), whole, &mut expect);
+                new.runs = self.runs(was, &read.kept, &read.zeros, whole, &mut expect);
                 if self.tails.kept.contains(&nth) {
                     new.tail = was.tail;
                 }
@@ -217,9 +252,9 @@ impl Placing<'_> {
                 Some(Expected { check: Some(read.check), tail, ..expect })
             }
             Fate::New => {
-                if whole > 0 {
-                    new.runs = vec![Run { start: self.next, count: whole }];
-                    self.next += whole;
+                if !self.content.twins.contains_key(&nth) {
+                    let zeros = self.content.zeros.get(&nth).map_or(&[][..], |zeros| zeros);
+                    new.runs = runs_between(whole, zeros, &mut self.next);
                 }
                 None
             }
@@ -231,38 +266,44 @@ impl Placing<'_> {
     fn runs(
         &mut self,
         was: &FileEntry,
-        kept: impl Iterator<Item = Range<u64>>,
+        kept: &[Range<u64>],
+        zeros: &[Range<u64>],
         whole: u64,
         expect: &mut Expected,
     ) -> Vec<Run> {
-        let blocks = Blocks::of(was);
         let mut runs: Vec<Run> = Vec::new();
-        let mut push = |start: u64, count: u64| match runs.last_mut() {
-            Some(last) if last.start + last.count == start => last.count += count,
-            _ => runs.push(Run { start, count }),
+        let mut push = |block: u64, start: u64, count: u64| match runs.last_mut() {
+            Some(last) if last.start + last.count == start && last.block + last.count == block => {
+                last.count += count;
+            }
+            _ => runs.push(Run { block, start, count }),
         };
+        let kept = kept.iter().map(|range| (range, true));
+        let mut parts: Vec<_> = kept.chain(zeros.iter().map(|range| (range, false))).collect();
+        parts.sort_unstable_by_key(|(range, _)| range.start);
+        let end = whole..whole;
         let mut at = 0;
-        for range in kept.chain(std::iter::once(whole..whole)) {
+        for (range, is_kept) in parts.into_iter().chain([(&end, false)]) {
             if at < range.start {
-                push(self.next, range.start - at);
+                push(at, self.next, range.start - at);
                 self.next += range.start - at;
             }
-            for (first, old) in blocks.positions(range.clone()) {
+            at = range.end;
+            for old in runs_of(was, range.clone()).filter(|_| is_kept) {
                 if !touches(self.weak, &old) {
-                    push(old.start, old.count);
+                    push(old.block, old.start, old.count);
                     continue;
                 }
-                for (nth, position) in (first..).zip(old.start..old.start + old.count) {
+                for (nth, position) in (old.block..).zip(old.start..old.start + old.count) {
                     if is_in(self.weak, position) {
                         expect.displaced.insert(nth, self.old.digest_of(position));
-                        push(self.next, 1);
+                        push(nth, self.next, 1);
                         self.next += 1;
                     } else {
-                        push(position, 1);
+                        push(nth, position, 1);
                     }
                 }
             }
-            at = range.end;
         }
         runs
     }
@@ -290,13 +331,13 @@ impl Lives {
         for (nth, group) in old.catalog.groups.iter().enumerate() {
             let mut sets = vec![(0u64, 0u64); group.sets as usize];
             for index in 0..group.positions() {
-                let set = &mut sets[(index % u64::from(group.sets)) as usize];
+                let set = &mut sets[group.original(index).0 as usize];
                 match lives.covered.get(first + index) {
                     true => set.1 += 1,
                     false => set.0 += u64::from(old.position_digest(nth, index) != NOTHING),
                 }
             }
-            let m = group.code.m() as u64;
+            let m = group.code.m();
             let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
             if weak > 0 {
                 lives.weak_sets += weak;
@@ -326,40 +367,10 @@ impl Lives {
 
 /// The anchors of all files. Those of old blocks come from the old sidecar, those of new blocks from `coded`, by
 /// position.
-pub(crate) fn anchors(old: &Sidecar, catalog: &Catalog, fates: &[Fate], coded: &[(u64, u64)]) -> Vec<u64> {
-    let block = u64::from(catalog.block);
-    let old_anchors: Vec<u64> = old.anchors().collect();
-    let mut first_of: HashMap<u32, u64> = HashMap::new();
-    let mut next = 0;
-    for (nth, file) in old.catalog.files() {
-        first_of.insert(nth as u32, next);
-        next += file.anchors(block);
-    }
-    let old_positions = old.catalog.positions();
-    // Blocks from one anchor to the next.
-    let step = (ANCHOR_EVERY / block).max(1);
-    let mut anchors = Vec::new();
-    for (nth, file) in catalog.files() {
-        let was = match &fates[nth] {
-            Fate::Same(of) | Fate::Changed(of, _) => first_of[of],
-            _ => 0,
-        };
-        let mut before = 0u64;
-        for run in &file.runs {
-            let mut number = before.next_multiple_of(step);
-            while number < before + run.count {
-                debug_assert!(has_anchor(number * block));
-                let position = run.start + (number - before);
-                anchors.push(if position < old_positions {
-                    old_anchors[(was + number / step) as usize]
-                } else {
-                    let at = coded.binary_search_by_key(&position, |(position, _)| *position);
-                    coded[at.expect("each new block that should have an anchor got one")].1
-                });
-                number += step;
-            }
-            before += run.count;
-        }
-    }
-    anchors
+pub(crate) fn anchors(old: &Sidecar, catalog: &Catalog, coded: &[(u64, u64)]) -> Vec<u64> {
+    let files = old.catalog.files().flat_map(|(_, file)| anchored(file, catalog.block.into()));
+    let mut all: Vec<(u64, u64)> = files.map(|(_, position)| position).zip(old.anchors()).collect();
+    all.extend(coded);
+    all.sort_unstable();
+    positions::anchors(catalog, &all)
 }

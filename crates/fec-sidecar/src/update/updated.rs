@@ -2,10 +2,16 @@
 
 use super::compare::{Compare, Fate, file};
 use crate::Sidecar;
+use crate::catalog::moved::folders_of;
+use crate::catalog::others::is_of_sidecar;
+use crate::catalog::seen::{Reasons, error_of, reason_for};
 use crate::error::SidecarError;
 use crate::protect::{Protect, Protected};
 use fec_base::error::{Action, Error, Result};
+use fec_base::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::parts::Omitted;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of an update.
 #[must_use = "files may be left out or damaged"]
@@ -31,6 +37,8 @@ pub struct Updated {
     pub gone: Vec<Box<[u8]>>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
+    /// About how many bytes a sidecar would have that is made anew, if this one was extended.
+    pub len_anew: Option<u64>,
 }
 
 /// Why a sidecar is made anew.
@@ -56,6 +64,10 @@ pub(crate) struct Counts {
     gone: Vec<Box<[u8]>>,
     /// Bytes of the files that are gone.
     gone_len: u64,
+    /// Those of them that are there and cannot be read: how many, and their bytes.
+    unread: (u64, u64),
+    unread_paths: BTreeSet<Box<[u8]>>,
+    first_unread: Option<Omitted>,
     emptied: Option<Vec<u8>>,
 }
 
@@ -89,37 +101,95 @@ impl Counts {
             let at = entries.binary_search_by(|entry| (*entry.path).cmp(path)).ok();
             at.is_some_and(|at| matches!(entries[at].kind, EntryKind::File(_) | EntryKind::HardLink(_)))
         };
-        let gone = old.catalog.files().filter(|(nth, _)| !taken[*nth]);
-        for (nth, file) in gone.filter(|(nth, _)| !is_there(&old.catalog.entries[*nth].path)) {
-            counts.gone.push(old.catalog.entries[nth].path.clone());
+        let path = |nth: usize| &old.catalog.entries[nth].path;
+        // Other sidecars are left out now, and are not gone.
+        let is_left_out = |nth: usize| is_of_sidecar(&compare.base.place(path(nth)));
+        let gone = old.catalog.files().filter(|(nth, _)| !taken[*nth] && !is_left_out(*nth));
+        for (nth, file) in gone.filter(|(nth, _)| !is_there(path(*nth))) {
+            let path = path(nth);
+            counts.gone.push(path.clone());
             counts.gone_len += file.size;
+            if let Some(reason) = reason_for(&compare.tree.omitted, path) {
+                counts.unread = (counts.unread.0 + 1, counts.unread.1 + file.size);
+                counts.unread_paths.insert(path.clone());
+                counts.first_unread.get_or_insert_with(|| Omitted { path: path.clone(), reason });
+            }
         }
         counts
     }
 
     pub(crate) fn report(
         self,
-        sidecar: Protected,
+        mut sidecar: Protected,
         generation: u64,
         written: bool,
         anew: Option<Anew>,
         coded_len: u64,
     ) -> Updated {
-        let Counts { unchanged, changed, added, moved, gone, .. } = self;
-        Updated { sidecar, generation, written, anew, unchanged, changed, added, moved, gone, coded_len }
+        let Counts { unchanged, changed, added, moved, mut gone, .. } = self;
+        // A file that is there and cannot be read is told so.
+        let mut omitted: Reasons = sidecar.omitted.drain(..).map(|of| (of.path, of.reason)).collect();
+        gone.retain(|path| {
+            let reason = reason_for(&omitted, path);
+            reason.map(|reason| omitted.insert(path.clone(), reason));
+            reason.is_none()
+        });
+        sidecar.omitted = omitted.into_iter().map(|(path, reason)| Omitted { path, reason }).collect();
+        let len_anew = None;
+        Updated {
+            sidecar,
+            generation,
+            written,
+            anew,
+            unchanged,
+            changed,
+            added,
+            moved,
+            gone,
+            coded_len,
+            len_anew,
+        }
     }
 
-    /// Fails when the changes look like an accident.
-    pub(crate) fn check(&self, old: &Sidecar, job: &Protect<'_>) -> Result<()> {
-        let of = old.catalog.files().count() as u64;
-        let (gone, gone_len, of_len) = (self.gone.len() as u64, self.gone_len, old.catalog.files_len());
+    /// Fails when the changes look like an accident, or too much cannot be read.
+    pub(crate) fn check(&self, old: &Sidecar, job: &Protect<'_>, base: &Base) -> Result<()> {
+        let (of, of_len) = (old.catalog.files().count() as u64, old.catalog.files_len());
+        let is_many = |gone: u64, len: u64| gone * 10 > of || u128::from(len) * 10 > u128::from(of_len);
+        let (unread, unread_len) = self.unread;
+        let (gone, gone_len) = (self.gone.len() as u64 - unread, self.gone_len - unread_len);
         let fail = |cause| Err(Error::at(Action::Update, job.output, cause));
         if let Some(path) = &self.emptied {
             return fail(SidecarError::Emptied(path.clone()));
         }
-        if gone * 10 > of || u128::from(gone_len) * 10 > u128::from(of_len) {
+        if is_many(gone, gone_len) {
             return fail(SidecarError::ManyGone { gone, of, gone_len, of_len });
         }
-        Ok(())
+        if let Some(gone) = self.folder_gone(old) {
+            return fail(gone);
+        }
+        match &self.first_unread {
+            Some(Omitted { path, reason }) if is_many(gone + unread, gone_len + unread_len) => {
+                Err(error_of(base, path, *reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first folder of which most files are gone, if it had some: a small part of all files may be all of it.
+    fn folder_gone(&self, old: &Sidecar) -> Option<SidecarError> {
+        /// The fewest files that make a folder.
+        const FEW: u64 = 10;
+        let mut folders: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
+        let gone = self.gone.iter().filter(|path| !self.unread_paths.contains(*path));
+        for folder in gone.flat_map(|path| folders_of(path)) {
+            folders.entry(folder).or_default().0 += 1;
+        }
+        for (nth, _) in old.catalog.files() {
+            for folder in folders_of(&old.catalog.entries[nth].path) {
+                folders.entry(folder).and_modify(|(_, of)| *of += 1);
+            }
+        }
+        let mut most = folders.into_iter().filter(|(_, (gone, of))| *of >= FEW && gone * 2 > *of);
+        most.next().map(|(folder, (gone, of))| SidecarError::FolderGone { folder: folder.to_vec(), gone, of })
     }
 }

@@ -1,15 +1,42 @@
-//! Sidecars by calls: the vectors, what guards the work, and what proves and contradicts them.
+//! Sidecars by calls: the vectors, what guards the work, what proves and contradicts them, and everything that happens
+//! to files and sidecars between two looks.
 
+#![allow(unused_must_use, reason = "the arena looks at every report; a test looks once more where it has to")]
+
+mod arena;
 mod cancel;
 #[path = "../../../fecfile/tests/support/cancelled.rs"]
 mod cancelled;
+mod content;
+mod damage;
+mod denied;
+mod excludes;
+mod folder;
 mod golden;
 mod guards;
+mod links;
+mod lists;
+mod omitted;
+mod others;
+mod owner;
+mod parts;
 mod proof;
+mod read_only;
 #[path = "../recode/mod.rs"]
 mod recode;
+mod renamed;
+mod scrub;
+mod sealed;
+mod twins;
+mod undo;
+mod update;
+mod update_limits;
+mod update_rot;
+mod update_sidecars;
 #[path = "../../../fecfile/tests/vectors/mod.rs"]
 mod vectors;
+mod verdicts;
+mod wide;
 
 /// Bytes without repetition.
 pub(crate) fn bytes(seed: u8, len: usize) -> Vec<u8> {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A store that gives a thousand bytes of each answer and falls silent.
 #[derive(Default)]
-struct Silent(AtomicU32);
+pub(crate) struct Silent(AtomicU32);
 
 impl ObjectStore for Silent {
     fn name(&self) -> &str {
@@ -53,7 +53,7 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 const PLACES: usize = 3;
 
 /// Runs `test` on a fetch from three places and the length of a shard file.
-fn with_fetch(test: impl FnOnce(&mut Fetch<'_>, &Silent, u64)) {
+pub(crate) fn with_fetch(test: impl FnOnce(&mut Fetch<'_>, &Silent, u64)) {
     let store = Arc::new(Silent::default());
     let place = |nth: usize| {
         let target = Target::parse(&format!("s3://bucket/{nth}")).expect("a target");
@@ -137,7 +137,7 @@ fn silence_is_met_three_times() {
 }
 
 /// Adds an object to a fetch.
-fn add(fetch: &mut Fetch<'_>, key: Key, bytes: u64, is_late: bool) {
+pub(crate) fn add(fetch: &mut Fetch<'_>, key: Key, bytes: u64, is_late: bool) {
     let size = fetch.encoding.layout().file_len;
     fetch.objects.insert(key, Object { size, bytes, is_late, ..Object::default() });
 }

@@ -159,3 +159,17 @@ fn lists_that_tell_all_are_enough() {
         assert!(store.calls().heads <= 1, "{} heads", store.calls().heads);
     }
 }
+
+/// A reader that was given enough names asks for a shard that no list names at its home alone.
+#[test]
+fn the_home_is_asked_for_what_its_list_leaves_out() {
+    let sent = Sent::new(7, &HOW);
+    sent.stores[2].set(Ways { lists: Lists::Short, ..Ways::default() });
+    let places = sent.places();
+    let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+    sent.stores.iter().for_each(|store| store.forget_calls());
+    let verified = stored.verify(false, &Context::default()).expect("it is looked at");
+    assert_eq!((verified.class(), verified.margin()), (None, 4), "{:?}", verified.trouble);
+    let heads: Vec<u64> = sent.stores.iter().map(|store| store.calls().heads).collect();
+    assert!(heads[2] >= 2 && heads.iter().sum::<u64>() == heads[2], "{heads:?}");
+}

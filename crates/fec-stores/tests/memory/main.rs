@@ -2,10 +2,14 @@
 //! number of calls and bytes. Counts are asserted, times are printed.
 
 mod bytes;
+mod calls;
+mod folders;
 mod forged;
 mod lists;
 mod mending;
 mod meta;
+mod places;
+mod sending;
 mod store;
 
 use fec_base::io::output::Destination;

@@ -5,7 +5,7 @@ use fec_core::random::SplitMix64;
 use fec_stores::call::Call;
 use fec_stores::object::{ObjectInfo, Put, Sink, Wanted};
 use fec_stores::{ObjectStore, StoreError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -56,6 +56,22 @@ pub(crate) struct Ways {
     /// The connection breaks after this many bytes of an answer.
     pub(crate) breaks_after: Option<usize>,
     pub(crate) read_only: bool,
+    /// Puts of these keys are denied.
+    pub(crate) refuses: Option<fn(&str) -> bool>,
+    /// The end of deletes.
+    pub(crate) deletes: Deletes,
+    /// The first put of each object fails.
+    pub(crate) fails_first: bool,
+}
+
+/// Behaviours of deletes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Deletes {
+    #[default]
+    Well,
+    Denied,
+    /// The store says that it did, and did nothing.
+    Ignored,
 }
 
 /// Calls that a place got.
@@ -79,6 +95,8 @@ pub(crate) struct Memory {
     ways: Mutex<Ways>,
     calls: Mutex<Calls>,
     all: AtomicU64,
+    /// Objects whose first put failed.
+    failed: Mutex<BTreeSet<String>>,
     random: Mutex<SplitMix64>,
 }
 
@@ -100,6 +118,7 @@ impl Memory {
             ways: Mutex::default(),
             calls: Mutex::default(),
             all: AtomicU64::new(0),
+            failed: Mutex::default(),
             random: Mutex::new(SplitMix64::new(seed ^ (nth as u64) << 32)),
         }
     }
@@ -260,8 +279,11 @@ impl ObjectStore for Memory {
 
     fn put(&self, key: &str, body: &dyn ReadAt, len: u64, _: &Call<'_>) -> Result<Put, StoreError> {
         let ways = self.answers(|calls| calls.puts += 1)?;
-        if ways.read_only {
+        if ways.read_only || ways.refuses.is_some_and(|refuses| refuses(key)) {
             return Err(StoreError::Denied("403 AccessDenied".into()));
+        }
+        if ways.fails_first && hold(&self.failed).insert(key.to_owned()) {
+            return Err(StoreError::Unavailable("HTTP status 503".into()));
         }
         let mut objects = self.objects();
         if objects.contains_key(key) {
@@ -274,8 +296,11 @@ impl ObjectStore for Memory {
     }
 
     fn delete(&self, key: &str, _: &Call<'_>) -> Result<(), StoreError> {
-        self.answers(|calls| calls.deletes += 1)?;
-        self.objects().remove(key);
+        match self.answers(|calls| calls.deletes += 1)?.deletes {
+            Deletes::Well => drop(self.objects().remove(key)),
+            Deletes::Denied => return Err(StoreError::Denied("403 AccessDenied".into())),
+            Deletes::Ignored => {}
+        }
         Ok(())
     }
 }

@@ -9,12 +9,13 @@ use crate::groups::GroupEntry;
 use crate::payload::Payload;
 use fec_base::context::{Context, Settings};
 use fec_base::io::output::{FileOut, Policy};
-use fec_base::io::temporary::parent;
+use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::io::{NewObjects, ReadAt, list};
 use fec_base::threads::Threads;
 use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_keys::sign::{MOST_OF_ONE, Signatures};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
 use std::os::unix::ffi::OsStrExt;
@@ -103,11 +104,14 @@ pub(crate) struct NewFile {
 pub(crate) struct NewFiles(Vec<FileOut>);
 
 impl NewFiles {
-    /// Starts all files. Whether one may replace another is said by the [`NewFile`] alone.
+    /// Starts all files, and removes leftovers of killed processes beside them. The [`NewFile`] alone says whether it
+    /// may replace another.
     ///
     /// # Errors
     /// When a file exists and may not be replaced, or cannot be created.
-    pub(crate) fn create(files: &[NewFile], policy: Policy) -> Result<NewFiles> {
+    pub(crate) fn create(files: &[NewFile], job: &RepairJob<'_>) -> Result<NewFiles> {
+        let folders: BTreeSet<&Path> = files.iter().map(|file| parent(&file.path)).collect();
+        folders.into_iter().for_each(|folder| remove_stale(folder, job.context.progress));
         // A rewritten missing shard is readable for those who may read the other shards in its folder.
         let gone = files.iter().find(|file| file.old.is_none()).map(|file| parent(&file.path));
         let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
@@ -116,7 +120,7 @@ impl NewFiles {
             names.into_iter().filter(is_shard).map(move |name| folder.join(name))
         });
         let others: Vec<PathBuf> = others.collect();
-        let policy = policy.made_of_paths(others.iter().map(PathBuf::as_path));
+        let policy = job.policy.made_of_paths(others.iter().map(PathBuf::as_path));
         let create = |file: &NewFile| FileOut::create(&file.path, policy.with_force(file.replaces));
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }

@@ -61,7 +61,7 @@ fn every_way_to_encode_can_be_cancelled() {
             .map(drop)
     });
     ends("a container", place.home(), |context, out| {
-        let source = SourceFile::open(&place.at("payload"), true)?;
+        let source = SourceFile::open(&place.at("payload"), context)?;
         encode::to_file(Source::Payload(&source), out, POLICY, &place.options, context).map(drop)
     });
     ends("digests", place.home(), |context, out| {

@@ -1,9 +1,16 @@
-//! Encodings by calls: the vectors of shard files, containers and pipes.
+//! Encodings by calls: the vectors of shard files, containers and pipes, parts of payloads, the order of records in
+//! pipes, and outputs that are kept.
 
 mod cancel;
 #[path = "../support/cancelled.rs"]
 mod cancelled;
 mod golden;
+mod keeps;
+mod made;
+mod notices;
+mod pipes;
+mod ranges;
 mod sealed;
+mod signed;
 #[path = "../vectors/mod.rs"]
 mod vectors;

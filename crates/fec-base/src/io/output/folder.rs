@@ -2,7 +2,7 @@
 
 use super::{Policy, if_any, open_folder, read_full_at, sync_folder, sync_named, write_all_vectored_at};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
-use crate::io::naming::is_lacking;
+use crate::io::naming::{Name, is_lacking, rename_new, rename_over};
 use crate::io::own::open_regular;
 use crate::io::temporary::{Temporary, parent};
 use crate::io::{NewObjects, list, remove_folder};
@@ -15,6 +15,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -31,16 +32,21 @@ pub struct FolderOut {
     files: Vec<File>,
     /// The locked folder; the lock shows other processes that it is in use.
     lock: Option<File>,
+    /// A disk is mounted at the target, which can be filled and not replaced.
+    is_mount: bool,
 }
 
 impl FolderOut {
-    /// Starts a folder that will be `target`, with files of these names.
+    /// Starts a folder that will be `target`, with files of these names. Leftovers of killed processes beside it stay,
+    /// as for a [`FileOut`](super::FileOut).
     pub fn create(target: &Path, names: &[OsString], policy: Policy) -> Result<FolderOut> {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io(Action::Create, target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
         let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
-        let (temporary, ()) = Temporary::beside(target, create).map_err(fail)?;
+        let is_mount = old.is_some() && is_mount(target);
+        let place = if is_mount { target.join("files") } else { target.to_path_buf() };
+        let (temporary, ()) = Temporary::beside(&place, create).map_err(fail)?;
         // Some file systems have no locks.
         let lock = open_folder(temporary.path()).ok();
         if let Some(folder) = &lock {
@@ -56,7 +62,7 @@ impl FolderOut {
             if_any(fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777)))
                 .map_err(fail)?;
         }
-        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock })
+        Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock, is_mount })
     }
 
     /// Fails when `target` exists and may not be replaced. Without `force` only an empty folder may be replaced, with
@@ -81,7 +87,7 @@ impl FolderOut {
 
     /// Makes all files durable and gives the folder its name.
     pub(super) fn commit(self) -> Result<()> {
-        let FolderOut { target, policy, temporary, files, lock: lock_file } = self;
+        let FolderOut { target, policy, temporary, files, lock: lock_file, is_mount } = self;
         let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
@@ -98,6 +104,10 @@ impl FolderOut {
         }
         files.into_iter().try_for_each(close).map_err(fail)?;
         sync_folder(temporary.path(), policy, lock_file.as_ref())?;
+        if is_mount {
+            temporary.commit(|from| fill(from, &target, policy)).map_err(fail)?;
+            return sync_folder(&target, policy, None);
+        }
         FolderOut::check(&target, policy)?;
         temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
         match &lock_file {
@@ -123,6 +133,30 @@ impl NewObjects for FolderOut {
     fn commit(self: Box<Self>) -> Result<()> {
         FolderOut::commit(*self)
     }
+}
+
+/// Tells whether a disk is mounted at a folder.
+pub(crate) fn is_mount(folder: &Path) -> bool {
+    let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+    device(folder).is_some_and(|of| device(&folder.join("..")).is_some_and(|above| above != of))
+}
+
+/// Moves the files of a folder to the folder that it lies in. Each is whole when it appears. With `force`, shard files
+/// that were there are removed afterwards: the new ones are enough by then.
+fn fill(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
+    let (source, target) = (open_folder(from)?, open_folder(to)?);
+    let (new, there) = (list(from)?, list(to)?);
+    let rename = if policy.force { rename_over } else { rename_new };
+    for name in &new {
+        let of = |folder| Name { folder, name };
+        rename(of(source.as_fd()), of(target.as_fd()))?;
+    }
+    for old in there.iter().filter(|name| policy.force && !new.contains(name)).map(|name| to.join(name)) {
+        if is_shard_file(&old)? {
+            fs::remove_file(old)?;
+        }
+    }
+    fs::remove_dir(from)
 }
 
 /// Renames a folder into place. With `force` an old folder is removed afterwards, once the new name is durable:

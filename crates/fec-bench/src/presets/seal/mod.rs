@@ -1,6 +1,7 @@
 //! Sealing: the cost of the ciphers, beside OpenSSL's, and of each recipient.
 
 mod ciphers;
+mod kem;
 mod openssl;
 mod recipients;
 
@@ -9,7 +10,7 @@ use crate::lab::Lab;
 use crate::table::Findings;
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
-    lab.plan(ciphers::FIGURES + recipients::FIGURES + openssl::FIGURES);
+    lab.plan(ciphers::FIGURES + kem::FIGURES + recipients::FIGURES + openssl::FIGURES);
     let mut notes = vec![
         "each chunk is sealed or opened where it stands, in a cache of the core".to_owned(),
         format!(
@@ -19,7 +20,8 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         ),
     ];
     let ciphers = ciphers::table(lab)?;
+    let kem = kem::table(lab)?;
     let recipients = recipients::table(lab, &mut notes)?;
     let openssl = openssl::table(lab, &mut notes);
-    Ok(Findings::new(vec![ciphers, recipients, openssl], notes))
+    Ok(Findings::new(vec![ciphers, kem, recipients, openssl], notes))
 }

@@ -1,14 +1,16 @@
 //! `fec encode FILE FILE …` and `--files-from`: one report line per file, in the order of the list.
 
 use crate::line;
+use crate::plan::check;
+use crate::plan::encode::{CLASHES, Clash, Kind, check_below};
 use crate::run::encode::task::{Input, Task, options};
 use crate::run::inputs::output_meant;
 use crate::run::target::{Target, is_dash};
 use crate::say::encode::Report;
-use crate::say::failure::{Exit, Failure, Result, misuse, plain, say};
-use crate::settings::{SCHEMA_VERSION, Settings, print_line, print_lines};
+use crate::say::failure::{Exit, Failure, Result, plain, say};
+use crate::settings::{Settings, print_line, print_lines};
 use fec_base::io::temporary::parent;
-use fec_base::names::{counted, show};
+use fec_base::names::{counted, show, show_input};
 use fec_base::roots::put_line;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -19,7 +21,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -32,12 +34,9 @@ const SMALL: u64 = 1 << 20;
 /// A file that could not be encoded.
 #[derive(Serialize)]
 struct Failed<'a> {
-    schema_version: u32,
-    command: &'static str,
     input: String,
     error: &'a str,
     help: Option<&'a str>,
-    exit_code: u8,
 }
 
 /// Encodes every file of a list. A failed file does not stop the others. Returns the gravest exit code.
@@ -49,14 +48,10 @@ pub(crate) fn run(
 ) -> Result<Exit> {
     let options = options(args, key.clone())?;
     let output = args.outputs.first();
-    if let Some(output) = output.filter(|output| !holds(output, b"{}") && !holds(output, b"{/}")) {
-        return Err(misuse("write", output, "several files need an output each").help(
-            "write {} for the path of each, or {/} for its last component:\n  -o 'safe/{/}.fec'\n  -o '{}.shards/'",
-        ));
-    }
     let mut outputs = Outputs::new(files);
+    let are_alone = output.is_none() && args.files_from.is_none();
     let mut tally =
-        Tally { files, args, settings, started: Instant::now(), worst: Exit::Done, kept: 0, failed: 0 };
+        Tally { files, are_alone, settings, started: Instant::now(), worst: Exit::Done, kept: 0, failed: 0 };
     // Each passphrase is hardened separately, which takes 256 MiB of memory.
     let at_once =
         if args.seal.passphrase { 1 } else { settings.threads_asked.unwrap_or(AT_ONCE).min(AT_ONCE) };
@@ -85,7 +80,8 @@ pub(crate) fn run(
 /// The files so far, which are told one by one and summed up at the end.
 struct Tally<'a> {
     files: &'a [PathBuf],
-    args: &'a line::Encode,
+    /// The files stand on the command line, without -o.
+    are_alone: bool,
     settings: &'a Settings,
     started: Instant,
     worst: Exit,
@@ -96,7 +92,7 @@ struct Tally<'a> {
 impl Tally<'_> {
     fn done(&mut self, input: &Path, report: &Report, target: &Target) -> Result<()> {
         self.kept += usize::from(report.kept);
-        self.settings.report(report, &report.brief(), false)?;
+        self.settings.report(report, Exit::Done, &report.brief(), false)?;
         if self.settings.json {
             return Ok(());
         }
@@ -106,13 +102,13 @@ impl Tally<'_> {
     }
 
     fn failed(&mut self, input: &Path, file: &PathBuf, mut failure: Failure) -> Result<()> {
-        if self.args.outputs.is_empty() && self.args.files_from.is_none() && self.files.last() == Some(file) {
+        if self.are_alone && self.files.last() == Some(file) {
             failure = output_meant(failure, self.files, self.settings);
         }
         self.failed += 1;
         self.worst = self.worst.max(failure.exit);
         say(&failure.to_string());
-        if self.settings.json { tell(input, &failure) } else { Ok(()) }
+        if self.settings.json { tell(input, &failure, self.settings) } else { Ok(()) }
     }
 
     fn say(&self) {
@@ -149,19 +145,16 @@ struct Begun<'a> {
 
 fn begin<'a>(task: Task<'a>, outputs: &mut Outputs) -> Result<Begun<'a>> {
     let started = Instant::now();
-    let no_file = || Err(misuse("read", task.input, "it is not a regular file").help("encode it by itself"));
     // Opening a FIFO could wait for ever.
     if std::fs::metadata(task.input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return no_file();
+        task.check_found(Kind::Pipe, None)?;
     }
     if let Some(output) = task.args.outputs.first() {
         check_below(output, task.input)?;
     }
     let input = task.open()?;
-    if matches!(input, Input::Pipe(_)) {
-        return no_file();
-    }
     let target = task.target(&input);
+    task.check_found(input.kind(), Some(&target))?;
     task.check_outputs(&input, &target)?;
     outputs.take(&target)?;
     Ok(Begun { task, input, target, started })
@@ -195,18 +188,10 @@ fn at_the_same_time(begun: Vec<Result<Begun<'_>>>, options: &Options) -> Vec<Res
 }
 
 /// Reports a failed file in one line.
-fn tell(input: &Path, failure: &Failure) -> Result<()> {
-    let failed = Failed {
-        schema_version: SCHEMA_VERSION,
-        command: "encode",
-        input: plain(&show(input)),
-        error: &failure.message,
-        help: failure.help.as_deref(),
-        exit_code: failure.exit.code(),
-    };
-    let line = serde_json::to_string(&failed)
-        .map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?;
-    print_line(&line)
+fn tell(input: &Path, failure: &Failure, settings: &Settings) -> Result<()> {
+    let failed =
+        Failed { input: plain(&show(input)), error: &failure.message, help: failure.help.as_deref() };
+    print_line(&settings.json_line(&failed, failure.exit)?)
 }
 
 /// Paths that must not be written over: inputs of the list, and earlier outputs.
@@ -233,39 +218,19 @@ impl Outputs {
 
     /// Refuses a target that is or holds an input of the list, or that an earlier file has taken.
     fn take(&mut self, target: &Target) -> Result<()> {
-        let Some(path) = target.path() else {
-            return Err(Failure::usage(format!("write {target}: several files need an output each"))
-                .help("name files or folders with -o"));
-        };
+        let Some(path) = target.path() else { return Ok(()) };
         let holds_input = matches!(target, Target::Folder(_))
             && place(path).is_some_and(|place| self.folders.contains(&place));
-        if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
-            return Err(misuse("write", path, "it is one of the inputs, or holds one")
-                .help("choose another output with -o"));
-        }
         let folder = std::fs::canonicalize(parent(path)).unwrap_or_else(|_| parent(path).to_path_buf());
-        if !self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
-            return Err(misuse("write", path, "another of the files has this output")
-                .help("write {} for the whole path of each with -o"));
-        }
-        Ok(())
+        let clash = if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
+            Clash::WithInputs
+        } else if self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
+            Clash::No
+        } else {
+            Clash::WithOutput
+        };
+        check(&clash, CLASHES, |_| show_input(path))
     }
-}
-
-fn holds(path: &Path, what: &[u8]) -> bool {
-    path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
-}
-
-/// Refuses a listed path that would lead out of the folder in front of `{}` in -o.
-fn check_below(output: &Path, input: &Path) -> Result<()> {
-    let output = output.as_os_str().as_bytes();
-    let is_behind_folder = output.windows(2).skip(1).any(|part| part == b"{}");
-    let leads_up = input.components().any(|part| part == Component::ParentDir);
-    if is_behind_folder && leads_up {
-        return Err(misuse("encode", input, "with .. in its path, its output would leave the folder of -o")
-            .help("name it without .. , or write {/} for its last component"));
-    }
-    Ok(())
 }
 
 /// -o with each `{}` replaced by a file's path, and each `{/}` by its last component.
@@ -296,22 +261,6 @@ fn filled_in(output: &Path, input: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn outputs_stay_below_their_folder() {
-        for output in ["safe/{}.fec", "safe/{}/{/}.shards/", "/safe{}", "./{}.fec", "x{}"] {
-            for bad in ["../evil", "a/../../evil", "a/..", "/a/../../evil", "./../evil"] {
-                assert!(check_below(Path::new(output), Path::new(bad)).is_err(), "{output} {bad}");
-            }
-            for good in ["a/b", "/a/b", "a/..b", "./a", "a../b"] {
-                assert!(check_below(Path::new(output), Path::new(good)).is_ok(), "{output} {good}");
-            }
-        }
-        // These outputs stand beside the input, or use only its last component.
-        for output in ["{}.fec", "safe/{/}.fec"] {
-            assert!(check_below(Path::new(output), Path::new("../a")).is_ok(), "{output}");
-        }
-    }
 
     #[test]
     fn outputs_have_the_paths_of_their_inputs() {

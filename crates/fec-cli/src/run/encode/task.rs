@@ -1,17 +1,19 @@
 //! A single file to encode: its input, its target, and the work.
 
 use crate::line;
+use crate::plan::check;
+use crate::plan::encode::{CLASHES, Clash, FOUND, Found, Kind, code, is_listed};
 use crate::run::sign::Detached;
 use crate::run::stores;
-use crate::run::target::{Outlet, Target, check_stdin, is_dash, made_of_file, open_input, outlet, quoted};
-use crate::say::failure::{Failure, Result, misuse};
+use crate::run::target::{Target, check_stdin, is_dash, made_of_file, open_input, quoted};
+use crate::say::failure::{Failure, Result};
 use crate::settings::Settings;
+use crate::system::progress::remove_stale_beside;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{self, is_same};
 use fec_base::io::own::open_regular;
 use fec_base::io::source::SourceFile;
-use fec_base::names::show;
-use fec_core::block::Code;
+use fec_base::names::show_input;
 use fec_core::error::FormatError;
 use fec_keys::sign::SecretKey;
 use fecfile::Context;
@@ -30,6 +32,15 @@ use std::sync::Arc;
 pub(crate) enum Input {
     Regular(SourceFile),
     Pipe(File),
+}
+
+impl Input {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Input::Regular(_) => Kind::File,
+            Input::Pipe(_) => Kind::Pipe,
+        }
+    }
 }
 
 /// A single file to encode.
@@ -53,12 +64,8 @@ fn has_no_length(path: &Path) -> bool {
 }
 
 pub(crate) fn options(args: &line::Encode, key: Option<Arc<SecretKey>>) -> Result<Options> {
-    let (k, m) = args.redundancy.unwrap_or((args.data, args.recovery));
-    let code = Code::new(k.into(), m.into()).map_err(|e| {
-        Failure::usage(format!("-k {k} -m {m}: {e}")).help("k is at least 1 and k + m at most 256")
-    })?;
     Ok(Options {
-        code,
+        code: code(args)?,
         hash: args.hash.into(),
         set_size: args.set_size,
         grouping: args.group_size.map_or(Grouping::Auto, Grouping::Sets),
@@ -85,23 +92,44 @@ impl<'a> Task<'a> {
         }
         let meta = std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?;
         if meta.is_dir() {
-            let name = show(path);
-            let name = name.trim_end_matches('/');
-            return Err(Failure::usage(format!("read {name}: it is a folder")).help(format!(
-                "pack it first:\n  tar c {} | fec encode - -o {}",
-                quoted(Path::new(name)),
-                quoted(Path::new(&format!("{name}.tar.fec")))
-            )));
+            self.check_found(Kind::Folder, None)?;
         }
         // Files of /proc claim to be empty and are not: their length is unknown.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
         let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io(Action::Read, path, e));
         if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
             // Sending to stores keeps memory bounded, and the pages of a map would count.
-            let map = self.settings.library.map && self.args.stores.to.is_empty();
-            return Ok(Input::Regular(SourceFile::open(path, map)?));
+            let library = self.settings.library;
+            let library = fecfile::Settings { map: library.map && self.args.stores.to.is_empty(), ..library };
+            let bars = self.settings.bars("scan");
+            let context = self.settings.context(&bars).with_settings(library);
+            return Ok(Input::Regular(SourceFile::open(path, &context)?));
         }
         open_input(path).map(Input::Pipe)
+    }
+
+    /// Refuses what an input of this kind cannot become.
+    pub(crate) fn check_found(&self, input: Kind, target: Option<&Target>) -> Result<()> {
+        let args = self.args;
+        let found = Found {
+            is_listed: is_listed(args),
+            keep: args.keep,
+            has_group_size: args.group_size.is_some(),
+            input,
+            to_folder: matches!(target, Some(Target::Folder(_))),
+            to_pipe: target.is_some_and(|target| target.path().is_none()),
+        };
+        check(&found, FOUND, |name| {
+            let path = show_input(self.input);
+            let folder = path.trim_end_matches('/');
+            match name {
+                "path" if input == Kind::Folder => folder.to_owned(),
+                "path" => path,
+                "folder" => quoted(Path::new(folder)),
+                "archive" => quoted(Path::new(&format!("{folder}.tar.fec"))),
+                _ => target.map(Target::to_string).unwrap_or_default(),
+            }
+        })
     }
 
     /// -o, or FILE.shards/ for a file and standard output for a pipe.
@@ -117,18 +145,6 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// The target of a single input. Without -o, the data goes to a new file that standard output is redirected to. Any
-    /// other standard output gets the root, as in `R=$(fec encode FILE)`.
-    pub(crate) fn target_of_one(&self, input: &Input) -> Result<Target> {
-        let target = self.target(input);
-        if self.args.print_root && target.is_stdout() {
-            return Err(Failure::usage("encode --print-root: standard output gets the container")
-                .help("name another output with -o; the root is on standard error"));
-        }
-        let is_said = self.output.is_some() || self.args.print_root || self.settings.json;
-        Ok(if !is_said && outlet() == Outlet::NewFile { Target::Stdout } else { target })
-    }
-
     /// Refuses outputs that cannot be made, before any work.
     pub(crate) fn check_outputs(&self, input: &Input, target: &Target) -> Result<()> {
         let policy = self.settings.policy(self.args.force || self.args.keep);
@@ -137,7 +153,7 @@ impl<'a> Task<'a> {
         if let (Some(one), Some(other)) = (root_file, signature)
             && is_same(one, other)
         {
-            return Err(misuse("write", one, "it is to hold both the root and the signature"));
+            check(&Clash::RootAndSignature, CLASHES, |_| show_input(one))?;
         }
         let both = [(root_file, "--root-file"), (signature, "--signature")];
         for (path, option) in both.into_iter().filter_map(|(path, option)| Some((path?, option))) {
@@ -150,10 +166,10 @@ impl<'a> Task<'a> {
                 _ => output::check_absent(path, policy)?,
             }
             output::check_folder(path)?;
-            if target.path().into_iter().chain([self.input]).any(|other| is_same(path, other)) {
-                return Err(misuse("write", path, "it is the input or the output")
-                    .help(format!("choose another {option}")));
-            }
+            let mut others = target.path().into_iter().chain([self.input]);
+            let clash = if others.any(|other| is_same(path, other)) { Clash::Beside } else { Clash::No };
+            let value = |name: &str| if name == "path" { show_input(path) } else { option.to_owned() };
+            check(&clash, CLASHES, value)?;
         }
         // The output cannot replace an input that is not a regular file.
         if let Input::Regular(_) = input {
@@ -177,11 +193,7 @@ impl<'a> Task<'a> {
         };
         let bars = settings.bars("scan");
         let context = settings.context(&bars);
-        if let Target::Folder(_) = target
-            && args.group_size.is_some()
-        {
-            return Err(Failure::usage("--group-size is for containers: shard files are one group"));
-        }
+        self.check_found(input.kind(), Some(target))?;
         let name = self.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
         let made = |written| (written, Fate::Made);
         match (input, target) {
@@ -191,18 +203,6 @@ impl<'a> Task<'a> {
                     _ => Output::File(path),
                 };
                 keep::encode(&source, output, policy, options, &context).map_err(|e| too_large(e, target))
-            }
-            (Input::Pipe(_), Target::Folder(_)) => {
-                Err(misuse("read", self.input, "its length is not known, shard files need it")
-                    .help("make a container: -o NAME.fec or -o -"))
-            }
-            (Input::Pipe(_), _) if args.keep => {
-                Err(misuse("keep", self.input, "it cannot be read twice, and may have to be")
-                    .help("save it to a file first, or leave --keep out"))
-            }
-            (Input::Regular(_), Target::Stdout | Target::Special(_)) if args.keep => {
-                Err(Failure::usage(format!("keep {target}: it cannot be looked at"))
-                    .help("name a file or a folder with -o, or leave --keep out"))
             }
             (Input::Regular(source), Target::Folder(folder)) => {
                 let store = Folder::new(folder, policy);
@@ -227,6 +227,7 @@ impl<'a> Task<'a> {
         if is_there {
             return Ok(());
         }
+        remove_stale_beside(path);
         output::write_text(path, text, self.settings.policy(self.args.force))
     }
 }

@@ -4,7 +4,7 @@ use crate::line::link::Link;
 use crate::say::failure::{Exit, Failure, Result, note_said, say};
 use crate::say::stream_help::of_settings;
 use crate::say::terminal::{harmless, width};
-use crate::settings::{Settings, print_line};
+use crate::settings::{Settings, json_of_bench, print_line};
 use crate::system::progress::{Mode, say_json};
 use fec_bench::link::{LinkError, LinkReport, LinkWatcher, Listener, SoFar, run as test};
 use serde::Serialize;
@@ -17,8 +17,7 @@ pub(crate) fn run(args: &Link, settings: &Settings) -> Result<Exit> {
         let report = test(host, &args.options(), &settings.library, &mut teller).map_err(failure)?;
         return told(&report, settings);
     }
-    let address =
-        args.listen.as_ref().ok_or_else(|| Failure::usage("bench link: name a HOST, or --listen"))?;
+    let address = args.listen.as_ref().expect("the parser asks for a host, or for --listen");
     let listener = Listener::open(address).map_err(failure)?;
     let options = args.listen_options();
     loop {
@@ -33,21 +32,20 @@ pub(crate) fn run(args: &Link, settings: &Settings) -> Result<Exit> {
 
 /// Prints a report.
 fn told(report: &LinkReport, settings: &Settings) -> Result<Exit> {
-    let text = if settings.json {
-        let json = serde_json::to_string(report);
-        json.map_err(|e| Failure::new(Exit::Io, format!("write the report: {e}")))?
-    } else {
-        harmless(&report.text(width(&std::io::stdout())))
-    };
-    note_said();
-    print_line(&text)?;
-    Ok(match report {
+    let exit = match report {
         // The side that ended the test is told so. The other side gets an ordinary report.
         _ if fec_base::program::interrupt::interrupted() => Exit::Interrupted,
         LinkReport { complete: false, .. } => Exit::Io,
         LinkReport { payloads_wrong: 1.., .. } => Exit::Untrue,
         _ => Exit::Done,
-    })
+    };
+    let text = match settings.json {
+        true => json_of_bench(report, exit)?,
+        false => harmless(&report.text(width(&std::io::stdout()))),
+    };
+    note_said();
+    print_line(&text)?;
+    Ok(exit)
 }
 
 /// Puts an error into the words of the command line.

@@ -1,6 +1,7 @@
 //! Turns options into recipients and identities. No message repeats a key or a line of a key file: it may be secret.
 
 use crate::line::seal::{Open, Seal};
+use crate::plan::keys;
 use crate::say::failure::{Failure, Result};
 use crate::system::passphrase;
 use crate::system::secrecy::no_core_dumps;
@@ -24,51 +25,31 @@ impl Seal {
 
     /// The recipients and the cipher, if anybody is named.
     pub(crate) fn sealing(&self) -> Result<Option<Sealing>> {
-        let cipher = self.cipher.map(Cipher::from);
-        if !self.is_asked_for() {
-            return match cipher {
-                None => Ok(None),
-                Some(_) => Err(Failure::usage("--cipher is for sealing, and no recipient is named")
-                    .help("name a key with --recipient, or give --passphrase")),
-            };
+        if self.is_asked_for() {
+            no_core_dumps();
         }
-        no_core_dumps();
-        let to = match (self.passphrase, self.recipients()?) {
-            (true, recipients) if recipients.is_empty() => {
+        let recipients = self.recipients()?;
+        keys::check_sealed(self, &recipients)?;
+        if !self.is_asked_for() {
+            return Ok(None);
+        }
+        let to = match self.passphrase {
+            true => {
                 let text = passphrase::of_sealed("what is sealed", true, "--recipient")?;
                 SealedTo::Passphrase(Passphrase::new(text).map_err(failure)?)
             }
-            (true, _) => {
-                return Err(Failure::usage("--passphrase cannot be combined with recipients")
-                    .help("age files are for keys or for one passphrase"));
-            }
-            (false, recipients) if recipients.is_empty() => {
-                return Err(Failure::usage("the files of --recipients-file name no recipients"));
-            }
-            (false, recipients) => SealedTo::Recipients(recipients),
+            false => SealedTo::Recipients(recipients),
         };
-        Ok(Some(Sealing { to, cipher: cipher.unwrap_or_else(Cipher::best) }))
+        Ok(Some(Sealing { to, cipher: self.cipher.map_or_else(Cipher::best, Cipher::from) }))
     }
 
     fn recipients(&self) -> Result<Vec<Recipient>> {
-        let mut recipients = Vec::new();
-        for (nth, text) in (1..).zip(&self.recipient) {
-            let recipient = text.parse::<Recipient>();
-            recipients.push(recipient.map_err(|e| {
-                let nth = if self.recipient.len() > 1 { format!(" number {nth}") } else { String::new() };
-                let failure = Failure::usage(format!("--recipient{nth}: {e}"));
-                match Path::new(text).is_file() {
-                    true => failure.help("it is a file: name it with -R"),
-                    false => failure.help("a recipient begins with age1, age1pq1 or ssh-ed25519"),
-                }
-            })?);
-        }
+        let count = self.recipient.len();
+        let named = (1..).zip(&self.recipient);
+        let named = named.map(|(nth, text)| keys::recipient(text, (nth, count), Path::new(text).is_file()));
+        let mut recipients = named.collect::<Result<Vec<Recipient>>>()?;
         for path in &self.recipients_file {
-            let bytes = read(path)?;
-            let text = std::str::from_utf8(&bytes)
-                .map_err(|_| Failure::usage(format!("read {}: it is not text (UTF-8)", show(path))))?;
-            let listed = age::recipients_of(text);
-            recipients.extend(listed.map_err(|e| Failure::usage(format!("read {}: {e}", show(path))))?);
+            recipients.extend(keys::recipients(path, &read(path)?)?);
         }
         Ok(recipients)
     }
@@ -107,7 +88,7 @@ impl Open {
             match (found, asked) {
                 (Ok(found), _) => identities.extend(found),
                 (Err(AgeError::KeyNeedsPassphrase), Some(failure)) => return Err(failure),
-                (Err(e), _) => return Err(Failure::usage(format!("read {}: {e}", show(path)))),
+                (Err(e), _) => return Err(keys::no_keys(path, e)),
             }
         }
         Ok(Some(Keys::Identities(identities)))
@@ -116,7 +97,7 @@ impl Open {
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     let bytes = small::read(path, MOST).map_err(|e| Failure::io(Action::Read, path, e))?;
-    bytes.ok_or_else(|| Failure::usage(format!("read {}: it is too large for a file of keys", show(path))))
+    keys::short(path, bytes)
 }
 
 fn failure(error: AgeError) -> Failure {

@@ -4,6 +4,7 @@
 //! of reach of whoever can write to the sidecar. A root that is given here later then proves both. Without the note it
 //! proves less, so no failure here is an error.
 
+use crate::system::progress::remove_stale_beside;
 use fec_base::io::output::{Policy, write_text};
 use fec_base::io::own::{Stands, look};
 use fec_base::names::hex;
@@ -89,6 +90,7 @@ fn add(path: &Path, line: &str) -> io::Result<()> {
         let newer = half.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |at| &half[at + 1..]);
         let policy = Policy::new().with_force(true).with_sync(false).with_permissions(0o600);
         let text = String::from_utf8_lossy(newer) + &*line;
+        remove_stale_beside(path);
         return write_text(path, &text, policy).map_err(io::Error::other);
     }
     // The list may have been replaced since, so the flags stay those of `look`.

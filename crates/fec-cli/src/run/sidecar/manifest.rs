@@ -2,15 +2,17 @@
 
 use crate::line;
 use crate::line::sign::Trusted;
+use crate::plan::manifest::{FOUND, Found};
 use crate::plan::options::SIDECAR;
-use crate::run::sidecar::open;
+use crate::plan::refused;
+use crate::run::sidecar::{Opening, open};
 use crate::run::survey::survey;
 use crate::run::target::ENDING;
 use crate::run::target::quoted;
-use crate::say::failure::{Exit, Failure, Result, misuse};
-use crate::settings::{SCHEMA_VERSION, Settings, print_lines};
+use crate::say::failure::{Exit, Failure, Result};
+use crate::settings::{Settings, print_lines};
 use fec_base::error::Action;
-use fec_base::names::{hex, show_bytes};
+use fec_base::names::{hex, show_bytes, show_input};
 use fec_core::digest::Digest;
 use fec_sidecar::Sidecar;
 use fec_sidecar::manifest::{Listed, digests, manifest};
@@ -22,8 +24,6 @@ use std::path::Path;
 /// The output of `manifest --json`.
 #[derive(Serialize)]
 struct Report {
-    schema_version: u32,
-    command: &'static str,
     root: String,
     hash: &'static str,
     files: Vec<File>,
@@ -43,23 +43,21 @@ pub(crate) fn run(args: &line::Manifest, settings: &Settings) -> Result<Exit> {
         return Err(Error::at(Action::List, args.sidecar.as_path(), SealError::NoKey).into());
     }
     let nobody = Trusted::default();
-    let opened = open(&args.sidecar, args.root, &nobody, keys.as_ref(), settings);
+    let opening = Opening { root: args.root, trusted: &nobody, keys: keys.as_ref(), base: None };
+    let opened = open(&args.sidecar, opening, settings);
     let (sidecar, _) = opened.map_err(|failure| match failure.exit {
         Exit::Lost if !starts => other_kind(&args.sidecar).unwrap_or(failure),
         _ => failure,
     })?;
     let (listed, hash) = if args.sha256 { (Listed::Sha256, "sha256") } else { (Listed::Blake3, "blake3") };
-    let none = || {
-        misuse("list", &args.sidecar, "SHA-256 was not recorded")
-            .help("protect again with --sha256, or list BLAKE3 with --b3")
-    };
+    let none = || refused_as(Found::Sidecar { has_digests: false }, &args.sidecar);
     if settings.json {
         let files = digests(&sidecar, listed).ok_or_else(none)?;
         let file = |(path, digest): (&[u8], &Digest)| File { path: show_bytes(path), digest: hex(digest) };
         let files = files.into_iter().map(file).collect();
         let root = hex(&sidecar.root());
-        let report = Report { schema_version: SCHEMA_VERSION, command: "manifest", root, hash, files };
-        return settings.report(&report, "", false).map(|()| Exit::Done);
+        let report = Report { root, hash, files };
+        return settings.report(&report, Exit::Done, "", false).map(|()| Exit::Done);
     }
     print_lines(&manifest(&sidecar, listed).ok_or_else(none)?)?;
     Ok(Exit::Done)
@@ -71,10 +69,12 @@ fn other_kind(path: &Path) -> Option<Failure> {
         return None;
     }
     let is_encoding = survey(&[path.to_path_buf()]).is_ok_and(|found| !found.encodings.is_empty());
-    Some(match is_encoding {
-        true => misuse("list", path, "it is shard files or a container, not a sidecar")
-            .help(format!("to look at it:\n  fec verify {}", quoted(path))),
-        false => misuse("list", path, "no piece of a sidecar was found in it")
-            .help("name a sidecar, as fec protect makes it: PATH.fecp"),
+    Some(refused_as(if is_encoding { Found::Encoding } else { Found::Nothing }, path))
+}
+
+fn refused_as(found: Found, path: &Path) -> Failure {
+    refused(&found, FOUND, |name| match name {
+        "path" => show_input(path),
+        _ => format!("fec verify {}", quoted(path)),
     })
 }

@@ -1,32 +1,43 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
+pub(crate) mod copies;
 mod known;
+mod list;
 pub(crate) mod manifest;
+pub(crate) mod parts;
+mod place;
 pub(crate) mod protect;
 pub(crate) mod repair;
 pub(crate) mod verify;
 
 use crate::line::seal::Open;
 use crate::line::sign::Trusted;
-use crate::run::inputs::NOT_ENCODED;
+use crate::plan::named::{Found, INPUT, NOT_ENCODED};
+use crate::plan::refused;
 use crate::run::proofs::Proofs;
 use crate::run::sign;
-use crate::run::target::{ENDING, beside, is_dash};
-use crate::say::failure::{Exit, Failure, Result, misuse};
+use crate::run::survey::{self, Survey, is_ours};
+use crate::run::target::{ENDING, beside, is_dash, quoted};
+use crate::say::advice::Advice;
+use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
-use fec_base::names::show;
+use fec_base::io::base::Base;
+use fec_base::names::{show, show_input};
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
 use fec_keys::sign::{Signed, Trust};
 use fec_sidecar::Sidecar;
+use fec_sidecar::examine::{Selection, base_of};
+use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The sidecar that a command line names, if it names one, known by its first bytes or its name. Without a key, a
-/// sealed sidecar counts as a container.
-pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a Path>> {
+/// The sidecar that a command line names, if it names one, known by its first bytes or its name; or the one beside the
+/// file that it names. Without a key, a sealed sidecar counts as a container.
+pub(crate) fn named(paths: &[PathBuf], open: &Open) -> Result<Option<PathBuf>> {
     let [path] = paths else { return Ok(None) };
     if is_dash(path) || !path.is_file() {
-        return Ok(None);
+        return Ok(of_file(path, open));
     }
     let is_one = Sidecar::starts(path)?
         || match (path.extension().is_some_and(|ending| ending == ENDING), open.is_given()) {
@@ -35,7 +46,17 @@ pub(crate) fn named<'a>(paths: &'a [PathBuf], open: &Open) -> Result<Option<&'a 
             (true, false) => !Sidecar::is_sealed(path)?,
             (false, true) => Sidecar::is_sealed(path)?,
         };
-    Ok(is_one.then_some(path))
+    Ok(if is_one { Some(path.clone()) } else { of_file(path, open) })
+}
+
+/// The sidecar beside a file that is no encoding, or that is gone. Without a key, a sealed one does not count.
+pub(crate) fn of_file(path: &Path, open: &Open) -> Option<PathBuf> {
+    let is_gone = || path.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    if is_dash(path) || !(path.is_file() && !is_ours(path) || is_gone()) {
+        return None;
+    }
+    let is_open = |sidecar: &PathBuf| open.is_given() || !Sidecar::is_sealed(sidecar).unwrap_or(false);
+    beside(path).filter(|sidecar| sidecar.is_file() && is_one(sidecar).unwrap_or(true)).filter(is_open)
 }
 
 /// Refuses options for sidecars with the failure `why`. A sealed sidecar gets advice to give its key instead.
@@ -48,11 +69,14 @@ pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> 
     }
 }
 
-/// The failure where a sealed sidecar has to be opened and no key is given. `more` is further advice.
-pub(crate) fn needs_key(path: &Path, command: &str, more: Option<&str>) -> Failure {
-    let key = "give the file with your key: -i FILE, or --passphrase";
-    misuse(command, path, "it is a sealed sidecar, and what is asked for needs its key")
-        .help(more.map_or(key.to_owned(), |more| format!("{key};\n{more}")))
+/// The failure where a sealed sidecar has to be opened and no key is given. `mend` is the command that mends it
+/// unopened.
+pub(crate) fn needs_key(path: &Path, command: &str, mend: Option<String>) -> Failure {
+    refused(&Found::Sealed { is_all: mend.is_none() }, INPUT, |name| match name {
+        "verb" => command.to_owned(),
+        "path" => show_input(path),
+        _ => mend.clone().unwrap_or_default(),
+    })
 }
 
 /// The keys whose signatures count, if any were named. The signature of a sealed sidecar is a file beside it.
@@ -67,14 +91,46 @@ pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust
     }
 }
 
-/// Opens a sidecar by its root or its signer, and a sealed one with these keys.
-fn open(
-    path: &Path,
-    root: Option<Digest>,
-    trusted: &Trusted,
-    keys: Option<&Keys>,
-    settings: &Settings,
-) -> Result<(Sidecar, Option<Signed>)> {
+/// The options that a sidecar is opened by.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub(crate) root: Option<Digest>,
+    pub(crate) trusted: &'a Trusted,
+    pub(crate) keys: Option<&'a Keys>,
+    /// The folder of its files, if it was named.
+    pub(crate) base: Option<&'a Path>,
+}
+
+/// A sidecar that was opened, and its files.
+pub(crate) struct Opened {
+    pub(crate) sidecar: Sidecar,
+    pub(crate) signed: Option<Signed>,
+    pub(crate) base: Base,
+    /// The part that was asked about, and the paths that name it, for a shell; `None` stands for everything.
+    pub(crate) part: Option<(Selection, String)>,
+}
+
+impl Opened {
+    /// Opens a sidecar by its root or its signer, and a sealed one with its keys.
+    pub(crate) fn new(path: &Path, opening: Opening<'_>, settings: &Settings) -> Result<Opened> {
+        let (sidecar, signed) = open(path, opening, settings)?;
+        let base = base_of(&sidecar, opening.base)?;
+        Ok(Opened { sidecar, signed, base, part: None })
+    }
+
+    /// The part that was asked about, unless it is everything.
+    pub(crate) fn selection(&self) -> Option<&Selection> {
+        self.part.as_ref().map(|(selection, _)| selection)
+    }
+
+    /// The parts of commands in advice, which name the part too.
+    pub(crate) fn advice(&self, proofs: Proofs<'_>) -> Advice {
+        Advice::new(proofs, (&self.sidecar, &self.base), self.part.as_ref().map_or("", |(_, paths)| paths))
+    }
+}
+
+fn open(path: &Path, opening: Opening<'_>, settings: &Settings) -> Result<(Sidecar, Option<Signed>)> {
+    let Opening { root, trusted, keys, .. } = opening;
     let trust = sign::trust_of_sidecar(trusted, path)?;
     if let Some(keys) = keys {
         return Ok(Sidecar::open_sealed(path, (root, trust.as_ref()), keys, &settings.library)?);
@@ -97,23 +153,43 @@ fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Resul
     }
 }
 
-/// Names the sidecar that stands beside the named path, if there is one.
+/// Names the sidecar that stands beside the named path, or beside a folder around it, if there is one.
 pub(crate) fn meant(failure: Failure, paths: &[PathBuf], command: &str, proofs: Proofs<'_>) -> Failure {
     let [path] = paths else { return failure };
     let is_none_of_ours = failure.help.as_deref() == Some(NOT_ENCODED);
-    let may_be = is_none_of_ours || matches!(failure.exit, Exit::Lost | Exit::Io);
-    match beside(path) {
-        Some(sidecar) if may_be && sidecar.is_file() => {
-            let (name, command) = (show(path), proofs.command(command, &sidecar));
-            let sidecar = show(&sidecar);
-            failure.help(format!("{name} is protected by {sidecar}: name that\n  {command}"))
-        }
-        _ => failure,
+    if !(is_none_of_ours || matches!(failure.exit, Exit::Lost | Exit::Io | Exit::Usage)) {
+        return failure;
     }
+    let absolute = std::path::absolute(path).unwrap_or_default();
+    let around = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    let places = std::iter::once(path.as_path()).chain(around).chain(absolute.ancestors().skip(1));
+    let mut sidecars = places.filter_map(|place| Some((place, beside(place)?)));
+    let Some((place, sidecar)) = sidecars.find(|(_, sidecar)| sidecar.is_file()) else { return failure };
+    let part = if place == path { String::new() } else { format!(" {}", quoted(path)) };
+    let (name, command) = (show(place), proofs.command(command, &sidecar) + &part);
+    let sidecar = show(&sidecar);
+    failure.help(format!("{name} is protected by {sidecar}: name that\n  {command}"))
+}
+
+/// All that is in the named places, with the sidecars beside them, which come first. A file that is no encoding stands
+/// for its sidecar.
+pub(crate) fn survey(paths: &[PathBuf], open: &Open) -> Result<Survey> {
+    let (mut others, mut sidecars) = (Vec::new(), beside_folders(paths));
+    for path in paths {
+        match of_file(path, open) {
+            Some(sidecar) => sidecars.push(sidecar),
+            None => others.push(path.clone()),
+        }
+    }
+    let mut survey = survey::survey(&others)?;
+    sidecars.append(&mut survey.sidecars);
+    let mut seen = HashSet::new();
+    sidecars.retain(|path| seen.insert(path.clone()));
+    Ok(Survey { sidecars, ..survey })
 }
 
 /// The sidecars beside the named folders: whoever names a folder also means its sidecar.
-pub(crate) fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
+fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
     let folders = paths.iter().filter(|path| path.is_dir());
     let beside = folders.filter_map(|folder| beside(folder));
     beside.filter(|path| path.is_file() && is_one(path).unwrap_or(true)).collect()

@@ -1,16 +1,16 @@
 //! `fec verify` of a sidecar.
 
-use crate::line;
+use crate::line::{self, Ignore};
 use crate::run::proofs::Proofs;
-use crate::run::sidecar::open;
-use crate::say::advice::Advice;
-use crate::say::failure::{Exit, Failure, Result};
+use crate::run::sidecar::{Opened, Opening};
+use crate::say::failure::{Exit, Result};
 use crate::say::sidecar::Report;
+use crate::say::signed::proved_by;
 use crate::settings::Settings;
 use fec_base::error::Action;
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
-use fec_sidecar::examine::{Examined, Scope, base_of, examine, examine_deep};
+use fec_sidecar::examine::{Examined, Scope, examine, examine_deep, examine_selected};
 use fec_sidecar::scrub::{Scrub, scrub};
 use fecfile::Error;
 use fecfile::seal::SealError;
@@ -30,6 +30,11 @@ impl Looked {
         &self.report.root
     }
 
+    /// The proof of its root, if any.
+    pub(crate) fn proved_by(&self, root_was_given: bool) -> Option<String> {
+        proved_by(root_was_given, self.report.signed_by.as_ref())
+    }
+
     /// The number of entries, and how many of them are intact.
     pub(crate) fn entries(&self) -> (usize, usize) {
         let all = self.report.entries as usize;
@@ -44,9 +49,17 @@ impl Looked {
 
 pub(crate) fn run(path: &Path, args: &line::Verify, settings: &Settings) -> Result<Exit> {
     let keys = args.open.keys()?;
-    let looked = look(path, args.root, keys.as_ref(), args, settings)?;
+    tell(&look(path, args.root, keys.as_ref(), args, settings)?, settings)
+}
+
+/// Examines a part of what a sidecar protects.
+pub(crate) fn part(opened: &Opened, args: &line::Verify, settings: &Settings) -> Result<Exit> {
+    tell(&look_at(opened, args.root, args, settings)?, settings)
+}
+
+fn tell(looked: &Looked, settings: &Settings) -> Result<Exit> {
     let text = looked.report.describe(&looked.examined, settings.verbose);
-    settings.report_here(&looked.report, &text)?;
+    settings.report_here(&looked.report, looked.exit, &text)?;
     settings.report_damage(looked.exit, || looked.report.verdict(&looked.examined));
     Ok(looked.exit)
 }
@@ -60,44 +73,60 @@ pub(crate) fn look(
     args: &line::Verify,
     settings: &Settings,
 ) -> Result<Looked> {
+    let opening = Opening { root, trusted: &args.trusted, keys, base: args.base.as_deref() };
+    look_at(&Opened::new(path, opening, settings)?, root, args, settings)
+}
+
+fn look_at(
+    opened: &Opened,
+    root: Option<Digest>,
+    args: &line::Verify,
+    settings: &Settings,
+) -> Result<Looked> {
     let started = Instant::now();
     let bars = settings.bars("verify");
     let context = settings.context(&bars);
-    let (sidecar, signed) = open(path, root, &args.trusted, keys, settings)?;
+    let Opened { sidecar, signed, base, .. } = opened;
     if sidecar.was_sealed() && args.state.is_some() {
-        return Err(Error::at(Action::VerifyState, path, SealError::TellsNames).into());
+        return Err(Error::at(Action::VerifyState, sidecar.path(), SealError::TellsNames).into());
     }
-    let base = base_of(&sidecar, args.base.as_deref())?;
     let part = Scrub {
         state: args.state.as_deref(),
         older_than: args.older_than,
         budget: args.budget,
         sample: args.sample,
     };
-    if part.budget.is_some() && part.state.is_none() && part.sample.is_none() {
-        return Err(Failure::usage("verify: --budget needs --state or --sample")
-            .help("with --state FILE the next run goes on with what was not looked at"));
-    }
-    let (scope, examined, scrubbed) = match (args.quick, args.sidecar_only) {
+    let (scope, mut examined, scrubbed) = match (opened.selection(), args.quick, args.sidecar_only) {
+        (Some(part), ..) => (Scope::Part, examine_selected(sidecar, base, part, &context)?, None),
         _ if part.state.is_some() || part.sample.is_some() => {
-            let (examined, scrubbed) = scrub(&sidecar, &base, &part, &context)?;
+            let (examined, scrubbed) = scrub(sidecar, base, &part, &context)?;
             (Scope::Part, examined, Some(scrubbed))
         }
-        (true, _) => (Scope::Quick, examine(&sidecar, &base, Scope::Quick, &context)?, None),
-        (_, true) => (Scope::Sidecar, examine(&sidecar, &base, Scope::Sidecar, &context)?, None),
-        _ if args.deep => (Scope::All, examine_deep(&sidecar, &base, &context)?, None),
-        _ => (Scope::All, examine(&sidecar, &base, Scope::All, &context)?, None),
+        (_, true, _) => (Scope::Quick, examine(sidecar, base, Scope::Quick, &context)?, None),
+        (_, _, true) => (Scope::Sidecar, examine(sidecar, base, Scope::Sidecar, &context)?, None),
+        _ if args.deep => (Scope::All, examine_deep(sidecar, base, &context)?, None),
+        _ => (Scope::All, examine(sidecar, base, Scope::All, &context)?, None),
     };
-    let advice = Advice::new(Proofs::of_verify(args, settings).with_root(root), &sidecar, &base);
-    let report =
-        Report::new((&sidecar, signed.as_ref(), advice), &examined, scope, scrubbed.as_ref(), started);
     let was_damaged =
-        scrubbed.is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
+        scrubbed.as_ref().is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
+    examined.leave_out(args.ignore.iter().flat_map(|kind| kind.states()), args.ignore.contains(&Ignore::New));
+    let advice = opened.advice(Proofs::of_verify(args, settings).with_root(root));
+    let is_renamed = base.renamed().next().is_some();
+    let report = Report::new(
+        (sidecar, signed.as_ref(), advice),
+        &examined,
+        (scope, opened.selection()),
+        scrubbed.as_ref(),
+        started,
+    );
     let is_denied = examined.denied().next().is_some();
-    let exit = match (examined.is_intact() && !was_damaged, examined.is_mendable()) {
+    let was_lost = scrubbed.as_ref().is_some_and(|scrubbed| scrubbed.lost_before > 0);
+    let is_whole = examined.is_intact() && !was_damaged && examined.unprotected.omitted.is_empty();
+    let exit = match (is_whole, examined.is_mendable() && !was_lost) {
         // An entry that this user may not read may be intact or damaged.
         _ if is_denied => Exit::Io,
-        (true, _) => Exit::Done,
+        (true, _) if !is_renamed => Exit::Done,
+        (true, _) => Exit::Mendable,
         (false, true) => Exit::Mendable,
         (false, false) => Exit::Lost,
     };

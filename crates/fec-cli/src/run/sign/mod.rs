@@ -1,13 +1,15 @@
 //! Signatures over roots: the keys that a command line names, and reports on signatures.
 
 use crate::line::sign::{Secret, Trusted};
-use crate::say::failure::{Failure, Result, misuse};
+use crate::plan::{check, keys};
+use crate::say::failure::{Failure, Result};
 use crate::system::passphrase;
+use crate::system::progress::remove_stale_beside;
 use crate::system::secrecy::no_core_dumps;
 use fec_base::error::Action;
 use fec_base::io::output::{Policy, check_absent, check_folder, write_text};
 use fec_base::io::small;
-use fec_base::names::show;
+use fec_base::names::{show, show_input};
 use fec_core::digest::Digest;
 use fec_keys::sign::{SecretKey, Signature, StoredKey, Trust};
 use fec_sidecar::signature_path;
@@ -50,10 +52,7 @@ pub(crate) fn given_passphrase(file: Option<&Path>) -> Result<Option<Zeroizing<S
     };
     let bytes = small::read(path, LONGEST_PASSPHRASE);
     let bytes = bytes.map_err(|e| Failure::io(Action::ReadPassphrase, path, e))?;
-    let line = bytes.as_ref().map(|bytes| bytes.strip_suffix(b"\n").unwrap_or(bytes));
-    let text = line.and_then(|line| std::str::from_utf8(line).ok()).filter(|text| !text.contains('\n'));
-    text.map(|text| Some(Zeroizing::new(text.to_owned())))
-        .ok_or_else(|| misuse("read the passphrase", path, "it is not a single line of text"))
+    keys::passphrase_in(path, bytes.as_ref().map(|bytes| bytes.as_slice())).map(Some)
 }
 
 /// The keys whose signatures count, if any were named.
@@ -95,10 +94,8 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
 
 /// Refuses a signature path that nobody named and that is no regular file: reading a FIFO there would never end.
 pub(crate) fn check_file(place: &Path) -> Result<()> {
-    match place.metadata() {
-        Ok(meta) if !meta.is_file() => Err(misuse("read the signature", place, "it is not a regular file")),
-        _ => Ok(()),
-    }
+    let is_other = place.metadata().is_ok_and(|meta| !meta.is_file());
+    check(&is_other, keys::SIGNATURE, |_| show_input(place))
 }
 
 /// A signature that goes to its own file.
@@ -130,6 +127,7 @@ impl Detached<'_> {
     }
 
     fn put(&self, signature: &Signature) -> Result<()> {
+        remove_stale_beside(self.path);
         write_text(self.path, signature.text(), self.policy).map_err(|e| {
             Failure::from(e)
                 .help("all but the signature is complete; sign it with minisign, or do it again with -f")

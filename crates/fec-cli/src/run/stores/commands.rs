@@ -2,14 +2,18 @@
 
 use crate::line::stores::Network;
 use crate::line::{Decode, Encode, Repair, Verify};
-use crate::run::target::{Target, is_dash, payload_output};
-use crate::say::failure::{Exit, Failure, Result, misuse, say};
+use crate::plan::decode::recorded;
+use crate::plan::stores as places;
+use crate::run::target::{Target, check_not_redirected, is_dash};
+use crate::say::failure::{Exit, Failure, Result, say};
+use crate::say::state::Outcome;
 use crate::say::stores::{DecodeReport, SendReport, VerifyReport};
 use crate::say::stores_repair::RepairReport;
 use crate::settings::{Settings, print_line, report_failure};
+use crate::system::progress::remove_stale_beside;
 use fec_base::io::output::{Policy, check_absent, is_special, write_text};
 use fec_base::io::small;
-use fec_base::names::{hex, is_plain, show, show_bytes};
+use fec_base::names::hex;
 use fec_base::program::interrupt;
 use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
@@ -20,22 +24,16 @@ use fec_stores::mend::StoredRepair;
 use fec_stores::places::Places;
 use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
 use fec_stores::stored::Stored;
-use fec_stores::target::{Target as Store, TargetError};
+use fec_stores::target::Target as Store;
 
 use fecfile::error::{Action, Error, ErrorKind};
 use fecfile::payload::{Options, Source};
 use fecfile::seal::Opener;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Objects that are sent at the same time, unless --uploads says otherwise.
 const UPLOADS: usize = 8;
-/// Most lines of a list of places.
-const MOST_LINES: usize = 1024;
-/// Most bytes of a line of a list of places.
-const LONGEST_LINE: usize = 4096;
 /// Most bytes of a list of places.
 const LONGEST_LIST: usize = 4 << 20;
 
@@ -48,7 +46,7 @@ pub(crate) fn send(
     settings: &Settings,
     started: Instant,
 ) -> Result<Exit> {
-    let places = open(&targets(&args.stores.to)?, &args.network, settings)?;
+    let places = open(targets(&args.stores.to)?, &args.network, settings)?;
     let options = SendOptions {
         encode: options.clone(),
         segment_len: args.stores.segment_size.unwrap_or(SEGMENT),
@@ -65,8 +63,9 @@ pub(crate) fn send(
     if let Some(path) = &args.root_file {
         write_root(path, &root, settings.policy(args.force))?;
     }
-    let report = SendReport::new(&sent, &places, args, settings, started);
-    settings.report(&report, &report.describe(), false)?;
+    let report = SendReport::new(&sent, &places, args.input(), settings, started);
+    let exit = sent.class().map_or(Exit::Done, Exit::from);
+    settings.report(&report, exit, &report.describe(), false)?;
     settings.say_quietly("encode", || {
         let lines = causes(sent.missing.iter(), &places).into_iter();
         lines.map(|line| format!("did not arrive at {line}")).collect()
@@ -74,7 +73,7 @@ pub(crate) fn send(
     if !settings.json {
         print_line(&root)?;
     }
-    Ok(sent.class().map_or(Exit::Done, Exit::from))
+    Ok(exit)
 }
 
 /// Checks that --root-file may take a root: it does not exist, may be replaced, or already holds a root. The last case
@@ -103,6 +102,7 @@ fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
     if !is_special(path) && held_root(path).is_some_and(|held| hex(&held) == root) {
         return Ok(());
     }
+    remove_stale_beside(path);
     write_text(path, &format!("{root}\n"), policy).map_err(|e| {
         let is_other = matches!(&e.kind, ErrorKind::Exists);
         let failure = Failure::from(e);
@@ -118,16 +118,16 @@ fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
 /// Restores the encoding with the root --root from the stores of --from.
 pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
-    let output = payload_output(args.output.as_deref(), settings.json);
+    let places = open(targets(&args.stores.from)?, &args.network, settings)?;
+    let output = args.output.as_deref();
     defer("decode", settings, output.is_some_and(is_dash));
     let stored =
-        Stored::find(&places, root(args.root)?, args.network.spool.clone()).map_err(explain("decode"))?;
+        Stored::find(&places, root(args.root), args.network.spool.clone()).map_err(explain("decode"))?;
     let keys = args.open.keys()?;
     let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
     let opener = opener.as_ref();
-    let target = target(args, output, &stored, opener)?;
     let policy = stored.made_of_objects(settings.policy(args.force));
+    let target = target(output, &stored, opener, policy)?;
     let bars = settings.bars("scan");
     let context = settings.context(&bars);
     let mut out = target.open()?;
@@ -137,23 +137,24 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     };
     let restored = restored.map_err(explain("decode"))?;
     let report = DecodeReport::new(&stored, (&restored, opener.is_some()), &places, &target, started);
-    settings.report(&report, &report.describe(), target.is_stdout())?;
+    let outcome = Outcome::mended(Exit::Done, !restored.trouble.is_empty());
+    settings.report(&report, outcome, &report.describe(), target.is_stdout())?;
     Ok(Exit::Done)
 }
 
 /// Examines what the stores of --from still hold.
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let places = open(&targets(&args.stores.from)?, &args.network, settings)?;
+    let places = open(targets(&args.stores.from)?, &args.network, settings)?;
     defer("verify", settings, false);
-    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+    let stored = Stored::find_everywhere(&places, root(args.root), args.network.spool.clone())
         .map_err(explain("verify"))?;
     let bars = settings.bars("verify");
     let context = settings.context(&bars);
     let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
-    settings.report_here(&report, &report.describe())?;
     let exit = verified.class().map_or(Exit::Done, Exit::from);
+    settings.report_here(&report, exit, &report.describe())?;
     settings.report_damage(exit, || {
         let can = if verified.margin() < 0 { "cannot" } else { "can" };
         format!("{}: shards are missing or damaged; the payload {can} be restored", hex(&stored.root()))
@@ -164,105 +165,49 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
 /// Makes lost shards and manifests anew.
 pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let mut all = targets(&args.stores.from)?;
-    let mut to: Vec<Store> = targets_or_none(&args.to)?;
-    if to.is_empty() {
-        to = all.iter().filter(|target| !target.is_read_only()).cloned().collect();
-    }
-    if let Some(target) = to.iter().find(|target| target.is_read_only()) {
-        return Err(Failure::usage(format!("repair --to {}: this place is only for reading", target.name())));
-    }
-    // The domains of --to override those of --from.
-    for target in &to {
-        match all.iter_mut().find(|other| other.name() == target.name()) {
-            Some(other) => *other = target.clone(),
-            None => all.push(target.clone()),
-        }
-    }
-    let numbers = (0..all.len()).filter(|nth| to.iter().any(|target| target.name() == all[*nth].name()));
-    let how = StoredRepair { to: numbers.collect(), now: args.now, deep: args.deep, dry_run: args.dry_run };
-    if how.to.is_empty() {
-        return Err(Failure::usage("repair --from: none of these places can be written to")
-            .help("name others with --to"));
-    }
-    let places = open(&all, &args.network, settings)?;
+    let from = places::some(targets(&args.stores.from)?)?;
+    let (all, to) = places::repaired(from, targets(&args.to)?)?;
+    let how = StoredRepair { to, now: args.now, deep: args.deep, dry_run: args.dry_run };
+    let places = open(all, &args.network, settings)?;
     defer("repair", settings, false);
-    let stored = Stored::find_everywhere(&places, root(args.root)?, args.network.spool.clone())
+    let stored = Stored::find_everywhere(&places, root(args.root), args.network.spool.clone())
         .map_err(explain("repair"))?;
     let bars = settings.bars("repair");
     let context = settings.context(&bars);
     let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
     let report = RepairReport::new(&stored, &repaired, &places, &how, started);
-    settings.report(&report, &report.describe(), false)?;
-    if repaired.class(args.dry_run).is_some() {
+    let exit = repaired.class(args.dry_run).map_or(Exit::Done, Exit::from);
+    let outcome = Outcome::mended(exit, report.has_work());
+    settings.report(&report, outcome, &report.describe(), false)?;
+    if exit != Exit::Done {
         settings.say_quietly("repair", || report.lines(causes(repaired.missing.iter(), &places)));
     }
-    Ok(repaired.class(args.dry_run).map_or(Exit::Done, Exit::from))
+    Ok(exit)
 }
 
-fn root(root: Option<Digest>) -> Result<Digest> {
-    root.ok_or_else(|| Failure::usage("--from needs --root: it is what proves that the right bytes come"))
-}
-
-/// The places that options name, at least one.
+/// The places that options name. `@FILE` is a list of them.
 fn targets(named: &[String]) -> Result<Vec<Store>> {
-    let targets = targets_or_none(named)?;
-    if targets.is_empty() {
-        return Err(Failure::usage("no place is named").help("write s3://BUCKET/PREFIX, or a folder"));
-    }
-    Ok(targets)
-}
-
-/// The places that options name. `@FILE` is a list with one place per line and comments behind `#`.
-fn targets_or_none(named: &[String]) -> Result<Vec<Store>> {
     let mut targets = Vec::new();
     for name in named {
-        match name.strip_prefix('@') {
-            None => targets.push(parse(name)?),
+        match name.strip_prefix('@').map(Path::new) {
+            None => targets.push(places::place(name)?),
             Some(path) => {
-                let path = PathBuf::from(path);
-                let text =
-                    small::read_text(&path, LONGEST_LIST).map_err(|e| Failure::io(Action::Read, &path, e))?;
-                let lines =
-                    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-                for (count, line) in lines.enumerate() {
-                    if count == MOST_LINES {
-                        let what = format!("{}: more than {MOST_LINES} places are named in it", show(&path));
-                        return Err(Failure::usage(what));
-                    }
-                    if line.len() > LONGEST_LINE {
-                        let why = format!("a line has more than {LONGEST_LINE} bytes, and names no place");
-                        return Err(misuse("read", &path, &why).help("it lists a place on each line"));
-                    }
-                    targets.push(parse(line)?);
-                }
+                let text = small::read_text(path, LONGEST_LIST);
+                let text = text.map_err(|e| Failure::io(Action::Read, path, e))?;
+                targets.extend(places::listed(path, &text)?);
             }
         }
     }
     Ok(targets)
 }
 
-fn parse(name: &str) -> Result<Store> {
-    Store::parse(name).map_err(|e| {
-        // The text may hold a misplaced secret.
-        let failure = match (name.contains(['@', '?', '#']), name.split_once("://")) {
-            (true, Some((scheme, _))) => Failure::usage(format!("{scheme}://…: {e}")),
-            (true, None) => Failure::usage(e.to_string()),
-            (false, _) => {
-                Failure::usage(format!("{}: {e}", show(name.split(',').next().unwrap_or_default())))
-            }
-        };
-        match e {
-            TargetError::Colon(_) if name.contains(['@', '?', '#', ',']) => {
-                failure.help("a folder that is called so is named with ./ before it")
-            }
-            TargetError::Colon(_) => failure.help(format!("a folder that is called so is ./{name}")),
-            _ => failure,
-        }
-    })
+/// The root that proves that the right bytes come.
+fn root(root: Option<Digest>) -> Digest {
+    root.expect("the parser asks for --root where --from is given")
 }
 
-fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Places> {
+fn open(targets: Vec<Store>, network: &Network, settings: &Settings) -> Result<Places> {
+    let targets = &places::some(targets)?;
     let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
     let mut places = Places::open(targets, options, settings.library.sync).map_err(explain("open"))?;
     places.cancel = interrupt::cancel().child();
@@ -271,35 +216,20 @@ fn open(targets: &[Store], network: &Network, settings: &Settings) -> Result<Pla
 
 /// The target of the payload: -o, or the recorded name.
 fn target(
-    args: &Decode,
     output: Option<&Path>,
     stored: &Stored<'_>,
     opener: Option<&Opener>,
+    policy: Policy,
 ) -> Result<Target> {
-    let name = || {
-        let name = stored
-            .name()
-            .or_else(|| opener.and_then(Opener::name))
-            .ok_or_else(|| Failure::usage("decode: no name is recorded").help("name the output with -o"))?;
-        if !is_plain(name) {
-            let what = format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name));
-            return Err(Failure::usage(what).help("name the output with -o"));
-        }
-        Ok(PathBuf::from(OsString::from_vec(name.to_vec())))
-    };
+    let name = || recorded(stored.name().or_else(|| opener.and_then(Opener::name)));
     let target = match output.map(Target::of) {
         None => Target::File(name()?),
         Some(Target::Folder(folder)) => Target::File(folder.join(name()?)),
         Some(target) => target,
     };
     if let Target::File(path) = &target {
-        fec_base::io::output::check_absent(
-            path,
-            fec_base::io::output::Policy::new()
-                .with_force(args.force)
-                .with_sync(false)
-                .with_permissions(fec_base::io::output::ANYBODY),
-        )?;
+        check_not_redirected(path)?;
+        check_absent(path, policy)?;
     }
     Ok(target)
 }
@@ -311,7 +241,7 @@ fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
         let failure = interrupted(command);
         say(&failure.to_string());
         if is_json {
-            report_failure(&failure, stdout_is_data);
+            report_failure(&failure, command, stdout_is_data);
         }
     });
 }

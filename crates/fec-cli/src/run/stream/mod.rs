@@ -2,17 +2,20 @@
 
 mod key;
 
-use crate::line::stream::Stats;
-use crate::line::{Decode, Encode};
-use crate::plan::encode::is_network;
-use crate::run::target::{Target, is_dash, made_of_file, made_of_inputs, open_input, quoted};
-use crate::say::failure::{Exit, Failure, Result, misuse, say, say_line};
+use crate::line::Encode;
+use crate::line::stream::{Packet, Receive, Send, Stats};
+use crate::plan::check;
+use crate::plan::encode::{STREAM_INPUT, is_network};
+use crate::run::target::{Target, is_dash, made_of_file, open_input, quoted};
+use crate::say::failure::{Exit, Failure, Result, say, say_line};
 use crate::say::sent::SentReport;
+use crate::say::state::Outcome;
 use crate::say::stream::{self as report, ReceivedReport};
 use crate::say::stream_help;
 use crate::settings::Settings;
+use crate::system::progress::remove_stale_beside;
 use fec_base::io::output::{FileOut, Policy, check_absent};
-use fec_base::names::show;
+use fec_base::names::{show, show_input};
 use fec_base::program::interrupt;
 use fec_keys::cipher::Cipher;
 use fec_live::LiveError;
@@ -33,14 +36,16 @@ use std::time::Instant;
 /// Sends the stream that the arguments of `encode --stream` describe.
 pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let ways = ways(args)?;
+    let ways = ways(&args.outputs, &args.live)?;
     let key = key::key(args.live.key_file.as_deref(), args.seal.passphrase, true)?;
     let cipher = args.seal.cipher.map_or_else(Cipher::best, Cipher::from);
     let sealing = key.map(|key| Sealing { key, cipher });
-    let options = args.live.options(payload(args, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
+    let options =
+        args.live.options(payload(args.live.packet, &ways, sealing.is_some())?, !ways.is_empty(), sealing);
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
+    let ends = (args.input(), args.outputs.first());
     let input = open(args.input())?;
-    let (destination, output) = destination(args, ways, made_of_file(settings.policy(args.force), &input))?;
+    let (destination, output) = destination(ends, ways, made_of_file(settings.policy(args.force), &input))?;
     let bars = settings.live_bars();
     let context = settings.context(&bars);
     let place = Place::Path(args.input().to_path_buf());
@@ -50,22 +55,22 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     }
     let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json };
     let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option)?;
-    let report = SentReport::new(args, output.clone(), &sent, settings, started.elapsed());
-    settings.report(&report, &report.describe(), report.is_on_stdout())?;
-    Ok(if sent.stopped { Exit::Interrupted } else { Exit::Done })
+    let report =
+        SentReport::new((args.input(), args.live.rate), output.clone(), &sent, settings, started.elapsed());
+    let exit = if sent.stopped { Exit::Interrupted } else { Exit::Done };
+    settings.report(&report, exit, &report.describe(), report.is_on_stdout())?;
+    Ok(exit)
 }
 
 /// The ways that -o names, if any.
-fn ways(args: &Encode) -> Result<Vec<Way>> {
-    let named = args.outputs.iter().enumerate().filter(|(_, path)| is_network(path));
-    named
-        .map(|(nth, path)| Ok(Way { address: address(path)?, interface: args.live.interface(nth) }))
-        .collect()
+fn ways(outputs: &[PathBuf], live: &Send) -> Result<Vec<Way>> {
+    let named = outputs.iter().enumerate().filter(|(_, path)| is_network(path));
+    named.map(|(nth, path)| Ok(Way { address: address(path)?, interface: live.interface(nth) })).collect()
 }
 
 /// The payload bytes of a packet for `--packet auto`.
-fn payload(args: &Encode, ways: &[Way], is_sealed: bool) -> Result<u16> {
-    match args.live.packet.0 {
+fn payload(packet: Packet, ways: &[Way], is_sealed: bool) -> Result<u16> {
+    match packet.0 {
         None if !ways.is_empty() => Ok(payload_for(ways, is_sealed)?),
         _ => Ok(SendOptions::default().payload),
     }
@@ -99,16 +104,16 @@ fn as_option(error: Error) -> Error {
 }
 
 fn open(path: &Path) -> Result<File> {
-    if !is_dash(path) && std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e))?.is_dir() {
-        return Err(misuse("read", path, "it is a folder")
-            .help(format!("pack it first:\n  tar c {} | fec encode --stream -", quoted(path))));
-    }
+    let meta = |path| std::fs::metadata(path).map_err(|e| Failure::io(Action::Read, path, e));
+    let is_folder = !is_dash(path) && meta(path)?.is_dir();
+    let value = |name: &str| if name == "path" { show_input(path) } else { quoted(path) };
+    check(&is_folder, STREAM_INPUT, value)?;
     open_input(path)
 }
 
 /// Opens the destination that -o names. Also returns its name for reports.
 fn destination(
-    args: &Encode,
+    (input, named): (&Path, Option<&PathBuf>),
     ways: Vec<Way>,
     policy: Policy,
 ) -> Result<(PacketDestination<'static>, String)> {
@@ -116,11 +121,11 @@ fn destination(
         let names: Vec<String> = ways.iter().map(|way| way.address.to_string()).collect();
         return Ok((PacketDestination::Udp(ways), names.join(", ")));
     }
-    let path = args.outputs.first().map_or(Path::new("-"), PathBuf::as_path);
+    let path = named.map_or(Path::new("-"), PathBuf::as_path);
     let target = Target::of(path);
     if target.path().is_some() {
         check_absent(path, policy)?;
-        target.check_inputs([args.input()])?;
+        target.check_inputs([input])?;
     }
     Ok((PacketDestination::Bytes(output(&target, policy)?), target.to_string()))
 }
@@ -135,7 +140,10 @@ fn address(path: &Path) -> Result<Address> {
 /// Opens an output for bytes in order.
 fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
     match target {
-        Target::File(path) => Ok(Output::file(FileOut::create(path, policy)?)),
+        Target::File(path) => {
+            remove_stale_beside(path);
+            Ok(Output::file(FileOut::create(path, policy)?))
+        }
         Target::Folder(path) => Err(Error::at(Action::Write, path.as_path(), ErrorKind::IsFolder).into()),
         Target::Stdout | Target::Special(_) => {
             let (file, place) = target.sequential()?;
@@ -144,52 +152,55 @@ fn output(target: &Target, policy: Policy) -> Result<Output<'static>> {
     }
 }
 
+/// How a live stream is received, and where it goes.
+pub(crate) struct Reception<'a> {
+    pub(crate) live: &'a Receive,
+    pub(crate) has_passphrase: bool,
+    pub(crate) target: &'a Target,
+    pub(crate) policy: Policy,
+}
+
 /// Receives the live stream in a file or pipe. `head` holds the bytes that were read before.
 pub(crate) fn receive_bytes(
     path: &Path,
     head: Vec<u8>,
     input: File,
-    target: &Target,
-    args: &Decode,
+    how: &Reception<'_>,
     settings: &Settings,
 ) -> Result<Exit> {
     let source = PacketSource::Bytes { place: path.into(), head, input: Box::new(input) };
-    received(source, &show(path), target, args, settings)
+    received(source, &show(path), how, settings)
 }
 
 /// Receives a live stream at udp://ADDRESS:PORT.
-pub(crate) fn receive_udp(path: &Path, target: &Target, args: &Decode, settings: &Settings) -> Result<Exit> {
+pub(crate) fn receive_udp(path: &Path, how: &Reception<'_>, settings: &Settings) -> Result<Exit> {
     let address = address(path)?;
     let name = address.to_string();
-    let source = PacketSource::Udp { address, interface: args.live.interface() };
-    received(source, &name, target, args, settings)
+    let source = PacketSource::Udp { address, interface: how.live.interface() };
+    received(source, &name, how, settings)
 }
 
 /// Receives the stream of a source and prints the outcome. `input` names the source in reports.
-fn received(
-    source: PacketSource,
-    input: &str,
-    target: &Target,
-    args: &Decode,
-    settings: &Settings,
-) -> Result<Exit> {
+fn received(source: PacketSource, input: &str, how: &Reception<'_>, settings: &Settings) -> Result<Exit> {
+    let Reception { live, has_passphrase, target, policy } = *how;
     let is_network = matches!(source, PacketSource::Udp { .. });
-    let key = key::key(args.live.key_file.as_deref(), args.open.passphrase, false)?;
+    let key = key::key(live.key_file.as_deref(), has_passphrase, false)?;
     // Nobody waits for the next bytes of a file.
     let is_live = is_network && !target.is_file();
-    let options = args.live.options(is_network, is_live, key);
-    let output = output(target, made_of_inputs(settings.policy(args.force), &args.inputs))?;
+    let options = live.options(is_network, is_live, key);
+    let output = output(target, policy)?;
     let bars = settings.live_bars();
     let context = settings.context(&bars);
-    if args.live.follow {
+    if live.follow {
         interrupt::defer();
     }
     let is_quiet = settings.quiet || settings.json;
-    let mut printer = Printer { input, stats: args.live.stats, is_quiet, told: (0.0, 0) };
+    let mut printer = Printer { input, stats: live.stats, is_quiet, told: (0.0, 0) };
     let received = receive(source, output, &options, &mut printer, &context)?;
     let report = ReceivedReport::new(input, target, &received, settings);
-    settings.report(&report, &report.describe(&received), target.is_stdout())?;
     let exit = received.class().map_or(Exit::Done, Exit::from);
+    let outcome = Outcome::mended(exit, received.rebuilt > 0);
+    settings.report(&report, outcome, &report.describe(&received), target.is_stdout())?;
     if exit != Exit::Done && printer.is_quiet {
         say(&format!("fec: decode {input}: the stream is not whole"));
     }

@@ -1,19 +1,23 @@
 //! `fec verify` of several encodings: one line for each, and a summary.
 
 use crate::line::{self, VerifyFormat};
-use crate::plan::options::{LIST, SEVERAL, SHARDS, SIDECARS};
-use crate::run::inputs::{MOST_LISTED, open_list};
+use crate::plan::check;
+use crate::plan::lists::MOST_LISTED;
+use crate::plan::options::{SEVERAL, SHARDS, SIDECARS};
+use crate::plan::verify::{MOST_WRONG, ROOTS, Roots, WRONG, Wrong};
+use crate::run::inputs::open_list;
 use crate::run::sidecar;
 use crate::run::sign;
-use crate::run::survey::Survey;
+use crate::run::survey::{Survey, is_plain};
 use crate::run::target::{check_stdin, is_dash};
 use crate::run::verify::outcome::{exit, find, opens};
-use crate::say::failure::{Exit, Failure, Result, misuse, say};
+use crate::say::failure::{Exit, Failure, Result, gravest, say};
+use crate::say::signed::{SignedBy, proved_by};
 use crate::say::table::{Row, State, markdown, summary};
 use crate::say::verify::Asked;
-use crate::settings::{SCHEMA_VERSION, Settings, print_line};
+use crate::settings::{Settings, print_line};
 use fec_base::error::Action;
-use fec_base::names::show;
+use fec_base::names::{show, show_input};
 use fec_base::roots::parse_line;
 use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
@@ -28,14 +32,9 @@ use std::time::Instant;
 
 /// Most bytes of a list line: a root, and a path with every byte escaped.
 const LONGEST_LINE: u64 = 1 + 64 + 2 + 2 * 4096 + 1;
-/// Most wrong lines of a list that are reported one by one.
-const MOST_WRONG: u64 = 10;
-const MADE_BY: &str = "fec encode FILE FILE ... prints such lines";
 
 #[derive(Serialize)]
 struct Report<'a> {
-    schema_version: u32,
-    command: &'static str,
     encodings: &'a [Row],
     intact: usize,
     damaged: usize,
@@ -55,8 +54,7 @@ pub(crate) fn surveyed(
     let are_sidecars = survey.encodings.is_empty() && survey.unknown.is_empty();
     settings.given.check(if are_sidecars { SIDECARS } else { SEVERAL })?;
     if let Some(sidecar) = survey.sidecars.first().filter(|_| args.need.is_some()) {
-        return Err(misuse("verify --need", sidecar, "it is a sidecar, which has no shards")
-            .help("name the shard files and containers alone"));
+        check(&Wrong::Shardless, WRONG, |_| show_input(sidecar))?;
     }
     let mut checks = Checks::new(args, settings)?;
     let are_more = !survey.sidecars.is_empty() || has_bare(survey, &args.inputs);
@@ -74,7 +72,8 @@ pub(crate) fn surveyed(
         checks.sidecar(path, None)?;
     }
     for path in &survey.unknown {
-        checks.add(Row::failed(show(path), &not_encoded()))?;
+        let failure = if is_plain(path) { foreign() } else { not_encoded() };
+        checks.add(Row::failed(show(path), &failure))?;
     }
     let is_one = is_together || matches!(&survey.encodings[..], [place] if place.form == Form::Shards);
     checks.bare(survey, is_one && survey.sidecars.is_empty() && survey.unknown.is_empty())?;
@@ -115,6 +114,17 @@ fn files_of_root(args: &line::Verify, settings: &Settings) -> Vec<PathBuf> {
 /// The failure for a named file or folder in which nothing was found.
 fn not_encoded() -> Failure {
     Failure::new(Exit::Lost, "no shard or record was found in it")
+}
+
+/// The failure for a named file of another kind, or a folder of such files.
+fn foreign() -> Failure {
+    Failure { exit: Exit::Usage, ..not_encoded() }
+}
+
+/// Tells whether a folder has files of other kinds, and none that is empty or has a name of ours.
+fn has_plain(folder: &Path) -> bool {
+    let mut files = fec_base::io::list(folder).unwrap_or_default().into_iter().map(|name| folder.join(name));
+    files.next().is_some_and(|first| is_plain(&first)) && files.all(|file| is_plain(&file))
 }
 
 /// Tells whether a named path is a folder in which nothing was found.
@@ -162,15 +172,13 @@ pub(crate) fn listed(list: &Path, args: &line::Verify, settings: &Settings) -> R
     if is_dash(list) {
         check_stdin("verify --roots")?;
     }
-    settings.given.check(LIST)?;
     let mut input = BufReader::new(open_list(list)?.take(MOST_LISTED));
     let mut checks = Checks::new(args, settings)?;
     let mut wrong = 0;
+    let check_roots = |roots: Roots| check(&roots, ROOTS, |_| show_input(list));
     let mut line = Vec::new();
     for number in 1u64.. {
-        if input.get_ref().limit() == 0 {
-            return Err(misuse("read", list, "the list is too long, or never ends").help(MADE_BY));
-        }
+        check_roots(Roots { is_full: input.get_ref().limit() == 0, ..Roots::default() })?;
         line.clear();
         let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
         if read.map_err(|e| Failure::io(Action::Read, list, e))? == 0 {
@@ -180,25 +188,27 @@ pub(crate) fn listed(list: &Path, args: &line::Verify, settings: &Settings) -> R
         if text.trim_ascii().is_empty() {
             continue;
         }
-        match parse_line(text).map(|line| (line.root, line.path)) {
+        let parsed = parse_line(text);
+        let is_bare = parsed.as_ref().is_some_and(|line| line.path.is_none());
+        match parsed.map(|line| (line.root, line.path)) {
             Some((root, Some(path))) if is_sidecar(&path) => checks.sidecar(&path, Some(root))?,
             Some((root, Some(path))) => checks.check(&show(&path), Input::of_paths(&[path]), Some(root))?,
             Some((_, None)) | None => {
                 wrong += 1;
-                if wrong == MOST_WRONG && checks.rows.is_empty() {
-                    return Err(misuse("read", list, "it is no list of roots").help(MADE_BY));
-                }
+                check_roots(Roots { wrong, right: checks.rows.len(), ..Roots::default() })?;
                 if wrong <= MOST_WRONG {
                     let list = show(list);
-                    say(&format!("fec: read {list}: line {number} is not a root, two spaces and a path"));
+                    let why = if is_bare {
+                        "is a root without a path"
+                    } else {
+                        "is not a root, two spaces and a path"
+                    };
+                    say(&format!("fec: read {list}: line {number} {why}"));
                 }
             }
         }
     }
-    if checks.rows.is_empty() {
-        let what = if wrong > 0 { "it is no list of roots" } else { "it lists nothing" };
-        return Err(misuse("read", list, what).help(MADE_BY));
-    }
+    check_roots(Roots { is_over: true, wrong, right: checks.rows.len(), ..Roots::default() })?;
     if wrong > MOST_WRONG {
         say(&format!("fec: read {}: {wrong} lines are wrong", show(list)));
     }
@@ -246,7 +256,9 @@ impl<'a> Checks<'a> {
 
     fn opened_sidecar(&self, path: &Path, root: Option<Digest>) -> Result<Row> {
         let looked = sidecar::verify::look(path, root, self.keys.as_ref(), self.args, self.settings)?;
-        Ok(Row::of_sidecar(show(path), looked.root(), looked.entries(), (looked.verdict(), looked.exit)))
+        let row =
+            Row::of_sidecar(show(path), looked.root(), looked.entries(), (looked.verdict(), looked.exit));
+        Ok(row.proved_by(looked.proved_by(root.is_some())))
     }
 
     /// Adds a row for each named folder in which nothing was found. A file that may not be read may hold something.
@@ -257,6 +269,7 @@ impl<'a> Checks<'a> {
             let denied = self.row("", Input::of_paths(std::slice::from_ref(path)), None).err();
             let nothing = || match is_beside_shards {
                 true => Failure::new(Exit::Mendable, "no shard was found in it"),
+                false if has_plain(path) => foreign(),
                 false => not_encoded(),
             };
             let failure = denied.filter(|failure| failure.exit == Exit::Io).unwrap_or_else(nothing);
@@ -289,7 +302,8 @@ impl<'a> Checks<'a> {
         let verified = archive.verify(args.deep, &context)?;
         opens(&archive, &verified, opener.as_ref(), &context)?;
         let asked = Asked { need: args.need, ..Asked::default() };
-        let row = Row::new(name.to_owned(), &verified, exit(&verified, &asked));
+        let proved = proved_by(root.is_some(), archive.signed().map(SignedBy::new).as_ref());
+        let row = Row::new(name.to_owned(), &verified, exit(&verified, &asked)).proved_by(proved);
         let is_all_asked = args.need.is_some() || args.sidecar_only;
         Ok(if is_sidecar { row.of_sealed(is_all_asked) } else { row })
     }
@@ -308,8 +322,6 @@ impl<'a> Checks<'a> {
         let Checks { args, settings, rows, .. } = self;
         let count = |state| rows.iter().filter(|row| row.state == state).count();
         let report = Report {
-            schema_version: SCHEMA_VERSION,
-            command: "verify",
             encodings: &rows,
             intact: count(State::Intact),
             damaged: count(State::Damaged),
@@ -322,9 +334,8 @@ impl<'a> Checks<'a> {
             VerifyFormat::Text => summary(&rows),
             VerifyFormat::Markdown => markdown(&rows),
         };
-        settings.report_here(&report, &text)?;
-        // A path that is used wrongly hides no damage of another.
-        let gravity = |exit: &Exit| (*exit != Exit::Done, *exit != Exit::Usage, *exit);
-        Ok(rows.iter().map(|row| row.exit).max_by_key(gravity).unwrap_or(Exit::Done))
+        let exit = gravest(rows.iter().map(|row| row.exit));
+        settings.report_here(&report, exit, &text)?;
+        Ok(exit)
     }
 }

@@ -13,10 +13,14 @@
 use super::aarch64;
 use super::contract::Kernel;
 use super::scalar;
-use super::standard::{BLOCK, State};
+use super::standard::{BLOCK, State, to_bytes};
 #[cfg(target_arch = "x86_64")]
 use super::{x86_avx2, x86_avx512, x86_shani};
+use crate::digest::hash::Digest;
 use std::fmt;
+
+/// Blocks that [`compress_each`] hands over at a time: as many as the widest vectors have lanes.
+const WIDEST: usize = 16;
 
 /// A kernel, and the fewest rows that it gets.
 type Step = (&'static Kernel, usize);
@@ -78,6 +82,32 @@ impl Engine {
             }
         }
     }
+
+    /// As [`compress_each`].
+    pub(super) fn compress_each(self, start: &State, blocks: &[[u8; BLOCK]], out: &mut [Digest]) {
+        assert_eq!(blocks.len(), out.len(), "a place for each block");
+        if let ([block], [out]) = (blocks, &mut *out) {
+            // Paths are climbed so: filling a place for each lane would take half as long as the node.
+            let mut state = *start;
+            self.compress(std::slice::from_mut(&mut state), &[block]);
+            *out = to_bytes(&state);
+            return;
+        }
+        for (blocks, out) in blocks.chunks(WIDEST).zip(out.chunks_mut(WIDEST)) {
+            let (mut states, mut rows) = ([*start; WIDEST], [&blocks[0][..]; WIDEST]);
+            rows.iter_mut().zip(blocks).for_each(|(row, block)| *row = block);
+            self.compress(&mut states[..blocks.len()], &rows[..blocks.len()]);
+            out.iter_mut().zip(&states).for_each(|(out, state)| *out = to_bytes(state));
+        }
+    }
+}
+
+/// Compresses each block from `start`, and writes the words that come out of it.
+///
+/// # Panics
+/// If `out` does not have a place for each block.
+pub(in crate::digest) fn compress_each(start: &State, blocks: &[[u8; BLOCK]], out: &mut [Digest]) {
+    Engine::best().compress_each(start, blocks, out);
 }
 
 impl fmt::Debug for Engine {

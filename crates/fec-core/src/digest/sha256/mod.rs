@@ -27,5 +27,8 @@ mod x86_avx512;
 #[cfg(target_arch = "x86_64")]
 mod x86_shani;
 
+pub(super) use engine::compress_each;
 pub(crate) use rows::{Rows, Share};
-pub(super) use standard::{IV, to_bytes};
+pub(super) use standard::IV;
+#[cfg(test)]
+pub(super) use standard::to_bytes;

@@ -27,8 +27,9 @@ pub(super) const K: [[u32; 16]; 4] = [
 /// The words, the upper byte of each first.
 pub(in crate::digest) fn to_bytes(state: &[u32; 8]) -> [u8; 32] {
     let mut out = [0; 32];
-    for (bytes, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(state) {
-        *bytes = word.to_be_bytes();
+    // Two words at a time: the trees' nodes wait for the stores.
+    for (bytes, [first, second]) in out.as_chunks_mut().0.iter_mut().zip(state.as_chunks().0) {
+        *bytes = (u64::from(*first) << 32 | u64::from(*second)).to_be_bytes();
     }
     out
 }

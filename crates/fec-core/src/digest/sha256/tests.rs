@@ -133,6 +133,30 @@ fn every_length_and_every_number_of_rows() {
     }
 }
 
+/// The node function: blocks that begin at an unreadable page or end at one, from an initial value of their own.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn blocks_are_compressed_each_by_itself() {
+    use crate::guarded::Guarded;
+    let guarded = Guarded::new(&bytes(64 << 10, 3));
+    let start: State = std::array::from_fn(|i| 0x0123_4567 << i);
+    for engine in Engine::available() {
+        for count in 0..=MOST_ROWS {
+            for blocks in [guarded.start(BLOCK * count), guarded.end(BLOCK * count)] {
+                let blocks: &[[u8; BLOCK]] = blocks.as_chunks().0;
+                let mut found = vec![[0; 32]; count];
+                engine.compress_each(&start, blocks, &mut found);
+                let expected = blocks.iter().map(|block| {
+                    let mut state = start;
+                    sha2::block_api::compress256(&mut state, &[*block]);
+                    to_bytes(&state)
+                });
+                assert!(found.into_iter().eq(expected), "{engine:?}: {count} blocks");
+            }
+        }
+    }
+}
+
 /// Rows come in pieces of whole blocks, cut anywhere, some of them on other threads.
 #[test]
 fn pieces_of_rows_hash_like_the_rows() {

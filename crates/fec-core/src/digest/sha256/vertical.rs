@@ -8,7 +8,9 @@
 //! |---|---|
 //! | `each!` | repeats a block of code for constant numbers |
 //! | `Vector` | a word of each of `LANES` rows |
-//! | `load_words(&[u32; LANES]) -> Vector`, `store_words(&mut [u32; LANES], Vector)` | words as they are |
+//! | `ORDER: [usize; LANES]` | the row in each lane |
+//! | `load_states(&[State; LANES]) -> [Vector; 8]` | each word of all rows, which are in that order |
+//! | `store_states(&mut [State; LANES], [Vector; 8])` | the inverse |
 //! | `splat(u32) -> Vector` | the same word in each lane |
 //! | `load_blocks(&[&[u8; 64]; LANES]) -> [Vector; 16]` | the words of a block of each row, upper byte first |
 //! | `then_add(a, b)`, `subtract` | `a + b`, where `a` is known early; `a - b` |
@@ -28,17 +30,12 @@ macro_rules! vertical {
             assert!(states.len() == rows.len() && (1..=LANES).contains(&rows.len()), "a row in each lane");
             // Lanes without a row repeat the first one, and their results are dropped.
             let mut blocks = [rows[0].as_chunks::<BLOCK>().0; LANES];
-            let mut words = [[0; LANES]; 8];
-            for (lane, (state, row)) in states.iter().zip(rows).enumerate() {
-                blocks[lane] = row.as_chunks().0;
-                for (words, word) in words.iter_mut().zip(state) {
-                    words[lane] = *word;
-                }
+            for (blocks, row) in blocks.iter_mut().zip(ORDER) {
+                *blocks = rows.get(row).unwrap_or(&rows[0]).as_chunks().0;
             }
-            let mut sums = [splat(0); 8];
-            for (sum, words) in sums.iter_mut().zip(&words) {
-                *sum = load_words(words);
-            }
+            let mut all = [[0; 8]; LANES];
+            all[..states.len()].copy_from_slice(states);
+            let mut sums = load_states(&all);
             for nth in 0..blocks[0].len() {
                 let mut now = [&blocks[0][nth]; LANES];
                 for (now, blocks) in now.iter_mut().zip(&blocks) {
@@ -50,14 +47,8 @@ macro_rules! vertical {
                     *sum = add(*sum, made);
                 }
             }
-            for (words, sum) in words.iter_mut().zip(sums) {
-                store_words(words, sum);
-            }
-            for (lane, state) in states.iter_mut().enumerate() {
-                for (word, words) in state.iter_mut().zip(&words) {
-                    *word = words[lane];
-                }
-            }
+            store_states(&mut all, sums);
+            states.copy_from_slice(&all[..states.len()]);
         }
 
         /// All 64 rounds, from the words a to h and those of a block.

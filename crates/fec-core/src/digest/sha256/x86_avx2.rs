@@ -8,7 +8,7 @@
 use super::contract::Kernel;
 use super::standard::{BLOCK, K, State};
 use super::vertical::vertical;
-use crate::gf256::kernel::each::each;
+use crate::gf256::kernel::loops::each::each;
 use crate::gf256::kernel::prefetch;
 use std::arch::x86_64::{
     __m256i, _mm_set_epi64x, _mm256_add_epi32, _mm256_and_si256, _mm256_broadcastsi128_si256,
@@ -92,19 +92,10 @@ fn load_blocks(blocks: &[&[u8; BLOCK]; LANES]) -> [Vector; 16] {
             for (row, block) in rows.iter_mut().zip(&blocks[i..]) {
                 *row = _mm256_shuffle_epi8(load(&block.as_chunks().0[half]), swap);
             }
-            let [a, b, c, d] = rows;
-            let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-            let (low_next, high_next) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
-            w[i] = _mm256_unpacklo_epi64(low, low_next);
-            w[i + 1] = _mm256_unpackhi_epi64(low, low_next);
-            w[i + 2] = _mm256_unpacklo_epi64(high, high_next);
-            w[i + 3] = _mm256_unpackhi_epi64(high, high_next);
+            w[i..i + 4].copy_from_slice(&transpose_halves(rows));
         }
-        for c in 0..4 {
-            let (a, b) = (w[c], w[4 + c]);
-            w[c] = _mm256_permute2x128_si256::<0x20>(a, b);
-            w[4 + c] = _mm256_permute2x128_si256::<0x31>(a, b);
-        }
+        let [a, b, c, d, e, f, g, h] = *w;
+        *w = join_halves([a, b, c, d], [e, f, g, h]);
     }
     w
 }
@@ -116,16 +107,67 @@ fn load(bytes: &[u8; 32]) -> Vector {
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
+/// Rows in the order of the lanes.
+const ORDER: [usize; LANES] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/// The transpose of eight states.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load_words(words: &[u32; LANES]) -> Vector {
-    // SAFETY: the reference vouches for eight readable words, 32 bytes; the load needs no alignment.
-    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+fn load_states(states: &[State; LANES]) -> [Vector; 8] {
+    let mut rows = [splat(0); 8];
+    for (row, state) in rows.iter_mut().zip(states) {
+        *row = load_state(state);
+    }
+    let [a, b, c, d, e, f, g, h] = rows;
+    let (left, right) = (transpose_halves([a, b, c, d]), transpose_halves([e, f, g, h]));
+    join_halves(left, right)
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_words(words: &mut [u32; LANES], vector: Vector) {
+fn store_states(states: &mut [State; LANES], [a, b, c, d, e, f, g, h]: [Vector; 8]) {
+    let rows = join_halves(transpose_halves([a, b, c, d]), transpose_halves([e, f, g, h]));
+    for (state, row) in states.iter_mut().zip(rows) {
+        store_state(state, row);
+    }
+}
+
+/// In each half, the transpose of four rows of four words.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transpose_halves([a, b, c, d]: [Vector; 4]) -> [Vector; 4] {
+    let (low, high) = (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    let (low_next, high_next) = (_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    [
+        _mm256_unpacklo_epi64(low, low_next),
+        _mm256_unpackhi_epi64(low, low_next),
+        _mm256_unpacklo_epi64(high, high_next),
+        _mm256_unpackhi_epi64(high, high_next),
+    ]
+}
+
+/// The lower halves of both side by side, then the upper ones.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn join_halves(left: [Vector; 4], right: [Vector; 4]) -> [Vector; 8] {
+    let mut joined = [splat(0); 8];
+    for i in 0..4 {
+        joined[i] = _mm256_permute2x128_si256::<0x20>(left[i], right[i]);
+        joined[4 + i] = _mm256_permute2x128_si256::<0x31>(left[i], right[i]);
+    }
+    joined
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_state(state: &State) -> Vector {
+    // SAFETY: the reference vouches for eight readable words, 32 bytes; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(state.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_state(state: &mut State, vector: Vector) {
     // SAFETY: the reference vouches for eight words, 32 bytes, that are ours to write; the store needs no alignment.
-    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
+    unsafe { _mm256_storeu_si256(state.as_mut_ptr().cast(), vector) }
 }

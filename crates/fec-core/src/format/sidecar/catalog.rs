@@ -3,17 +3,20 @@
 
 use super::area::Area;
 use super::entry::{self, Cursor, Entry, EntryKind, FileEntry};
+use super::group::{GroupCode, RECORD_LEN, SidecarGroup};
 use super::piece::check_block;
-use crate::block::Code;
 use crate::digest::Digest;
 use crate::error::FormatError;
 use crate::format::{is_zero, u32_at, u64_at};
 
-/// Bytes before the areas, and bytes of each area and group.
+/// Bytes before the areas.
 const HEAD_LEN: usize = 64;
-const RECORD_LEN: usize = 32;
 /// Bytes of a digest of a position or a recovery shard.
 pub const DIGEST_LEN: usize = 16;
+/// The feature of catalogs in which files with the same bytes share places.
+const SHARES: u32 = 1;
+/// The feature of catalogs with groups of a wide code.
+const WIDE: u32 = 2;
 /// The key of the hash that is the root of a sidecar.
 const ROOT_KEY: &[u8; 32] = b"fec/1 sidecar: catalog          ";
 
@@ -25,33 +28,11 @@ pub fn shortened(digest: &Digest) -> ShortDigest {
     *digest.first_chunk().expect("a digest has 32 bytes")
 }
 
-/// A group: G sets of one code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SidecarGroup {
-    /// k and m.
-    pub code: Code,
-    /// G.
-    pub sets: u32,
-    /// The area of the group's recovery shards.
-    pub area: u32,
-    /// The block of the area at which they begin.
-    pub first: u64,
-}
-
-impl SidecarGroup {
-    /// The number of positions: k·G.
-    pub fn positions(&self) -> u64 {
-        self.code.k() as u64 * u64::from(self.sets)
-    }
-
-    /// The number of recovery shards: m·G.
-    pub fn recovery(&self) -> u64 {
-        self.code.m() as u64 * u64::from(self.sets)
-    }
-}
-
 /// A catalog with its digests and its anchors.
 pub type Parsed<'a> = (Catalog, &'a [ShortDigest], &'a [[u8; 8]]);
+
+/// Starts and ends of runs, with the number of the first block, and those of packed bytes.
+type Places = (Vec<(u64, u64, u64)>, Vec<(u64, u64)>);
 
 /// All of a catalog but the digests of the shards and the anchors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,20 +91,18 @@ impl Catalog {
             out.extend_from_slice(&area.piece_len.to_le_bytes());
             out.extend_from_slice(&[0; 8]);
         }
-        for group in &self.groups {
-            out.extend_from_slice(&(group.code.k() as u16).to_le_bytes());
-            out.extend_from_slice(&(group.code.m() as u16).to_le_bytes());
-            out.extend_from_slice(&group.sets.to_le_bytes());
-            out.extend_from_slice(&group.area.to_le_bytes());
-            out.extend_from_slice(&[0; 4]);
-            out.extend_from_slice(&group.first.to_le_bytes());
-            out.extend_from_slice(&[0; 8]);
-        }
+        self.groups.iter().for_each(|group| group.put(&mut out));
         let entries_at = out.len();
         let mut cursor = Cursor::default();
         self.entries.iter().for_each(|entry| cursor.put(entry, self.block.into(), &mut out));
-        let numbers =
-            [1, 0, self.block, self.areas.len() as u32, self.groups.len() as u32, self.entries.len() as u32];
+        let numbers = [
+            1,
+            self.features(),
+            self.block,
+            self.areas.len() as u32,
+            self.groups.len() as u32,
+            self.entries.len() as u32,
+        ];
         out[..24].as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(out, n)| *out = n.to_le_bytes());
         let entries_len = (out.len() - entries_at) as u64;
         out[24..32].copy_from_slice(&entries_len.to_le_bytes());
@@ -143,7 +122,7 @@ impl Catalog {
         if version != 1 {
             return Err(FormatError::CriticalCatalog { what: "version", value: version.into() });
         }
-        if features != 0 {
+        if features & !(SHARES | WIDE) != 0 {
             return Err(FormatError::CriticalCatalog { what: "features", value: features.into() });
         }
         check_block(block)?;
@@ -158,7 +137,9 @@ impl Catalog {
         let block_len = u64::from(block);
         let areas = areas_bytes.chunks_exact(RECORD_LEN).map(|bytes| area(bytes, block_len));
         let areas: Vec<Area> = areas.collect::<Result<_, _>>()?;
-        let groups = groups_bytes.chunks_exact(RECORD_LEN).map(|bytes| group(bytes, &areas));
+        let groups = groups_bytes
+            .chunks_exact(RECORD_LEN)
+            .map(|bytes| SidecarGroup::parse(bytes, &areas, features & WIDE != 0));
         let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
         if areas.is_empty() || groups.is_empty() {
             return Err(FormatError::Catalog("it has no area, or no group"));
@@ -191,7 +172,7 @@ impl Catalog {
             return Err(FormatError::Catalog("it has not one anchor for each block that should have one"));
         }
         catalog.check_folders()?;
-        catalog.check_places()?;
+        catalog.check_places(features & SHARES != 0)?;
         Ok((catalog, digests, anchors))
     }
 
@@ -210,23 +191,42 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that all bytes of files lie in existing positions, and that no two share a place.
-    fn check_places(&self) -> Result<(), FormatError> {
-        let (block, positions) = (u64::from(self.block), self.positions());
-        let mut whole: Vec<(u64, u64)> = Vec::new();
-        let mut packed: Vec<(u64, u64)> = Vec::new();
+    /// The places of all runs, each with the number of its first block, and those of all packed bytes, in order.
+    fn places(&self) -> Places {
+        let (mut whole, mut packed) = (Vec::new(), Vec::new());
         for (_, file) in self.files() {
-            whole.extend(file.runs.iter().map(|run| (run.start, run.start + run.count)));
-            let tail = file.tail_len(block);
+            whole.extend(file.runs.iter().map(|run| (run.start, run.start + run.count, run.block)));
+            let tail = file.tail_len(self.block.into());
             if tail != 0 {
                 packed.push((file.tail, file.tail + tail));
             }
         }
-        let is_apart = |ranges: &mut Vec<(u64, u64)>| {
-            ranges.sort_unstable();
-            ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
-        };
-        if !is_apart(&mut whole) || !is_apart(&mut packed) {
+        whole.sort_unstable();
+        packed.sort_unstable();
+        (whole, packed)
+    }
+
+    /// The features: whether files share places, and whether a group has a wide code.
+    fn features(&self) -> u32 {
+        let (whole, packed) = self.places();
+        let shares = whole.windows(2).any(|pair| pair[0] == pair[1])
+            || packed.windows(2).any(|pair| pair[0] == pair[1]);
+        let is_wide = self.groups.iter().any(|group| matches!(group.code, GroupCode::Wide(_)));
+        (if shares { SHARES } else { 0 }) | (if is_wide { WIDE } else { 0 })
+    }
+
+    /// Checks that all bytes of files lie in existing positions, and that no two share a place, or all of it if they
+    /// may.
+    fn check_places(&self, may_share: bool) -> Result<(), FormatError> {
+        let (block, positions) = (u64::from(self.block), self.positions());
+        let (mut whole, mut packed) = self.places();
+        if may_share {
+            whole.dedup();
+            packed.dedup();
+        }
+        let is_apart = whole.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+            && packed.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        if !is_apart {
             return Err(FormatError::Catalog("two files share a place"));
         }
         let ends =
@@ -265,28 +265,14 @@ fn area(bytes: &[u8], block: u64) -> Result<Area, FormatError> {
     Ok(area)
 }
 
-fn group(bytes: &[u8], areas: &[Area]) -> Result<SidecarGroup, FormatError> {
-    const WRONG: FormatError = FormatError::Catalog("a group is not possible");
-    let counts = u32_at(bytes, 0);
-    let code = Code::new(counts as usize & 0xffff, counts as usize >> 16).map_err(|_| WRONG)?;
-    let (sets, area, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
-    let group = SidecarGroup { code, sets, area, first };
-    let blocks = areas.get(area as usize).ok_or(WRONG)?.blocks;
-    let is_possible = code.m() > 0
-        && sets > 0
-        && first.checked_add(group.recovery()).is_some_and(|end| end <= blocks)
-        && is_zero(&bytes[12..16])
-        && is_zero(&bytes[24..]);
-    is_possible.then_some(group).ok_or(WRONG)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::entry::Run;
     use super::*;
+    use crate::block::Code;
 
     fn sample() -> (Catalog, Vec<u8>) {
-        let file = |size, runs: &[(u64, u64)], tail| {
+        let file = |size, runs: &[(u64, u64, u64)], tail| {
             EntryKind::File(FileEntry {
                 size,
                 blake3: if size == 0 {
@@ -296,16 +282,16 @@ mod tests {
                 },
                 sha256: (size % 2 == 1).then(|| Box::new([9; 32])),
                 is_executable: size % 3 == 0,
-                runs: runs.iter().map(|&(start, count)| Run { start, count }).collect(),
+                runs: runs.iter().map(|&(block, start, count)| Run { block, start, count }).collect(),
                 tail,
             })
         };
         let entries = [
-            ("a", file(3000, &[(0, 2)], 7168)),
+            ("a", file(3000, &[(0, 0, 2)], 7168)),
             ("a-b", EntryKind::Symlink((*b"a").into())),
             ("d", EntryKind::Folder),
             ("d/e", file(0, &[], 0)),
-            ("d/f", file(5 * 1024, &[(4, 3), (2, 2)], 0)),
+            ("d/f", file(5 * 1024, &[(0, 4, 3), (3, 2, 2)], 0)),
             ("d/g", EntryKind::HardLink(4)),
             ("d\u{fffd}", file(1000, &[], 8216)),
         ];
@@ -313,7 +299,12 @@ mod tests {
         let catalog = Catalog {
             block: 1024,
             areas: vec![Area { start: 0, blocks: 8, pieces: 3, piece_len: 512 }],
-            groups: vec![SidecarGroup { code: Code::new(5, 2).unwrap(), sets: 2, area: 0, first: 4 }],
+            groups: vec![SidecarGroup {
+                code: GroupCode::Small(Code::new(5, 2).unwrap()),
+                sets: 2,
+                area: 0,
+                first: 4,
+            }],
             entries: entries.to_vec(),
         };
         let mut bytes = catalog.head_bytes();
@@ -352,7 +343,7 @@ mod tests {
         // The first entry is `a`: no shared bytes, one new byte, and its kind.
         assert_eq!(&bytes[entries_at..entries_at + 3], &[0, 1, b'a']);
         for path in [b'a', b'.', b'/', 0] {
-            for kind in [4, 15, 64, 17, 0x80] {
+            for kind in [4, 15, 17, 65, 0x80, 0xc0] {
                 let mut bytes = bytes.clone();
                 bytes[entries_at + 2..entries_at + 4].copy_from_slice(&[path, kind]);
                 // The sum of the sizes and the bytes behind the digests become wrong too.

@@ -3,6 +3,7 @@
 use super::varint::{Bytes, put, put_step};
 use crate::digest::{Digest, HashKind};
 use crate::error::FormatError;
+use std::ops::Range;
 
 /// The most bytes of a path.
 pub(super) const MAX_PATH: u64 = 4096;
@@ -20,6 +21,9 @@ const PATHS_LEAST: usize = 1 << 16;
 const KIND_MASK: u8 = 0x0f;
 const FLAG_EXECUTABLE: u8 = 0x10;
 const FLAG_SHA256: u8 = 0x20;
+const FLAG_ZEROS: u8 = 0x40;
+/// The most bytes of zeros without positions in all files: work on them follows no bytes of the catalog.
+pub const MOST_ZEROS: u64 = 1 << 46;
 
 /// A protected file, folder or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,15 +58,17 @@ pub struct FileEntry {
     pub sha256: Option<Box<Digest>>,
     /// True if the owner may execute the file.
     pub is_executable: bool,
-    /// The positions of the whole blocks, in order.
+    /// The positions of the whole blocks, in order. A block that is in no run is zeros.
     pub runs: Vec<Run>,
     /// The address, in the packed space, of the tail behind the whole blocks; 0 without a tail.
     pub tail: u64,
 }
 
-/// Successive positions.
+/// Successive blocks of a file at successive positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Run {
+    /// The number of the first block in the file.
+    pub block: u64,
     /// The first position.
     pub start: u64,
     /// The number of positions, at least 1.
@@ -80,8 +86,25 @@ pub fn has_anchor(offset: u64) -> bool {
 impl FileEntry {
     /// The number of whole blocks with an anchor.
     pub fn anchors(&self, block: u64) -> u64 {
-        let whole = FileEntry::whole_blocks(self.size, block) * block;
-        whole.div_ceil(ANCHOR_EVERY.max(block))
+        let step = (ANCHOR_EVERY / block).max(1);
+        self.runs.iter().map(|run| (run.block + run.count).div_ceil(step) - run.block.div_ceil(step)).sum()
+    }
+
+    /// The whole blocks by their numbers, in order, each part with its first position; `None` for zeros.
+    pub fn parts(&self, block: u64) -> impl Iterator<Item = (Range<u64>, Option<u64>)> {
+        let end = Run { block: FileEntry::whole_blocks(self.size, block), start: 0, count: 0 };
+        let mut next = 0;
+        let parts = self.runs.iter().copied().chain([end]).flat_map(move |run| {
+            let zeros = next..run.block;
+            next = run.block + run.count;
+            [(zeros, None), (run.block..next, Some(run.start))]
+        });
+        parts.filter(|(blocks, _)| !blocks.is_empty())
+    }
+
+    /// The numbers of the whole blocks that are zeros, without positions.
+    pub fn zeros(&self, block: u64) -> impl Iterator<Item = Range<u64>> {
+        self.parts(block).filter(|(_, start)| start.is_none()).map(|(blocks, _)| blocks)
     }
 
     /// The number of whole blocks of a file of `size` bytes.
@@ -117,17 +140,29 @@ impl<'a> Cursor<'a> {
         match &entry.kind {
             EntryKind::File(file) => {
                 let executable = if file.is_executable { FLAG_EXECUTABLE } else { 0 };
-                out.push(executable | if file.sha256.is_some() { FLAG_SHA256 } else { 0 });
+                let has_zeros = file.zeros(block).next().is_some();
+                let zeros = if has_zeros { FLAG_ZEROS } else { 0 };
+                out.push(executable | zeros | if file.sha256.is_some() { FLAG_SHA256 } else { 0 });
                 put(out, file.size);
                 out.extend_from_slice(&file.blake3);
                 file.sha256.iter().for_each(|digest| out.extend_from_slice(digest.as_slice()));
-                if !file.runs.is_empty() {
-                    put(out, file.runs.len() as u64);
+                if FileEntry::whole_blocks(file.size, block) > 0 {
+                    put(out, file.parts(block).count() as u64);
                 }
-                for run in &file.runs {
-                    put_step(out, self.whole, run.start);
-                    put(out, run.count);
-                    self.whole = run.start + run.count;
+                for (blocks, start) in file.parts(block) {
+                    let count = blocks.end - blocks.start;
+                    let Some(start) = start else {
+                        put(out, count * 2 + 1);
+                        continue;
+                    };
+                    if has_zeros {
+                        put(out, count * 2);
+                    }
+                    put_step(out, self.whole, start);
+                    if !has_zeros {
+                        put(out, count);
+                    }
+                    self.whole = start + count;
                 }
                 let tail = file.tail_len(block);
                 if tail > 0 {
@@ -149,10 +184,21 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The most bytes of all paths in a catalog with so many bytes of entries.
+pub fn most_paths(entries: usize) -> usize {
+    entries.saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST)
+}
+
+/// Tells whether an entry may have this path.
+pub fn is_path(path: &[u8]) -> bool {
+    path.len() as u64 <= MAX_PATH && check_path(path, b"").is_ok()
+}
+
 /// Reads all entries, and checks each by itself.
 pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, FormatError> {
     let (mut whole, mut packed) = (0, 0);
-    let mut paths_left = bytes.len().saturating_mul(PATHS_FACTOR).saturating_add(PATHS_LEAST);
+    let mut paths_left = most_paths(bytes.len());
+    let mut zeros_left = MOST_ZEROS;
     let mut rest = Bytes(bytes);
     let mut entries: Vec<Entry> = Vec::new();
     for _ in 0..count {
@@ -169,7 +215,15 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
         }
         check_path(&path, before)?;
         let kind = match kind & KIND_MASK {
-            0 => EntryKind::File(file(&mut rest, kind, Cursors(&mut whole, &mut packed), block)?),
+            0 => {
+                let file = file(&mut rest, kind, Cursors(&mut whole, &mut packed), block)?;
+                let zeros: u64 = file.zeros(block).map(|zeros| (zeros.end - zeros.start) * block).sum();
+                zeros_left = zeros_left.checked_sub(zeros).ok_or(FormatError::CriticalCatalog {
+                    what: "zeros of more bytes than",
+                    value: MOST_ZEROS,
+                })?;
+                EntryKind::File(file)
+            }
             1 => EntryKind::Folder,
             2 => {
                 let len = rest.count(MAX_TARGET)?;
@@ -201,7 +255,7 @@ pub(super) fn parse(bytes: &[u8], count: u32, block: u64) -> Result<Vec<Entry>, 
 /// Tells whether version 1 has this kind, with these flags.
 fn is_known(kind: u8) -> bool {
     match kind & KIND_MASK {
-        0 => kind & !(FLAG_EXECUTABLE | FLAG_SHA256) == 0,
+        0 => kind & !(FLAG_EXECUTABLE | FLAG_SHA256 | FLAG_ZEROS) == 0,
         _ => kind <= 3,
     }
 }
@@ -214,8 +268,13 @@ fn path(rest: &mut Bytes<'_>, before: &[u8]) -> Result<Box<[u8]>, FormatError> {
 }
 
 /// Checks that a path consists of names within the base, and comes after `before`.
-fn check_path(path: &[u8], before: &[u8]) -> Result<(), FormatError> {
-    let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && part.len() <= MAX_PART;
+pub(super) fn check_path(path: &[u8], before: &[u8]) -> Result<(), FormatError> {
+    check_names(path, MAX_PART, before)
+}
+
+/// As [`check_path`], with names of up to `most` bytes.
+pub(super) fn check_names(path: &[u8], most: usize, before: &[u8]) -> Result<(), FormatError> {
+    let is_part = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && part.len() <= most;
     if path.contains(&0) || !path.split(|b| *b == b'/').all(is_part) {
         return Err(FormatError::Catalog("a path is not one of names within the base"));
     }
@@ -232,21 +291,10 @@ fn file(rest: &mut Bytes<'_>, kind: u8, cursors: Cursors<'_>, block: u64) -> Res
     let sha256 = if kind & FLAG_SHA256 != 0 { Some(Box::new(rest.array()?)) } else { None };
     let is_executable = kind & FLAG_EXECUTABLE != 0;
     let blocks = FileEntry::whole_blocks(size, block);
-    let mut file = FileEntry { size, blake3, sha256, is_executable, runs: Vec::new(), tail: 0 };
-    if blocks > 0 {
-        // A run takes at least two bytes.
-        let count = rest.count((rest.0.len() as u64 / 2).min(blocks))?;
-        let mut left = blocks;
-        file.runs.reserve_exact(count);
-        for _ in 0..count {
-            let run = Run { start: rest.step(*whole)?, count: rest.varint()? };
-            *whole = run.start.checked_add(run.count).filter(|end| *end < 1 << 62).ok_or(RUNS)?;
-            left = left.checked_sub(run.count).filter(|_| run.count > 0).ok_or(RUNS)?;
-            file.runs.push(run);
-        }
-        if left > 0 {
-            return Err(RUNS);
-        }
+    let runs = if blocks > 0 { runs(rest, kind, whole, blocks)? } else { Vec::new() };
+    let mut file = FileEntry { size, blake3, sha256, is_executable, runs, tail: 0 };
+    if kind & FLAG_ZEROS != 0 && file.zeros(block).next().is_none() {
+        return Err(FormatError::Catalog("a file has no zeros where it should"));
     }
     if size == 0 && blake3 != HashKind::Blake3.digest(b"") {
         return Err(FormatError::Catalog("an empty file has the digest of another"));
@@ -260,6 +308,42 @@ fn file(rest: &mut Bytes<'_>, kind: u8, cursors: Cursors<'_>, block: u64) -> Res
         }
     }
     Ok(file)
+}
+
+/// Reads the runs of `blocks` whole blocks.
+fn runs(rest: &mut Bytes<'_>, kind: u8, whole: &mut u64, blocks: u64) -> Result<Vec<Run>, FormatError> {
+    let may_be_zeros = kind & FLAG_ZEROS != 0;
+    // A run takes at least two bytes, one of zeros at least one.
+    let most = rest.0.len() as u64 / if may_be_zeros { 1 } else { 2 };
+    let count = rest.count(most.min(blocks))?;
+    let mut block = 0;
+    let mut runs = Vec::new();
+    if !may_be_zeros {
+        runs.reserve_exact(count);
+    }
+    for _ in 0..count {
+        let (is_zeros, start, count) = if may_be_zeros {
+            let count = rest.varint()?;
+            let is_zeros = count % 2 == 1;
+            (is_zeros, if is_zeros { *whole } else { rest.step(*whole)? }, count / 2)
+        } else {
+            (false, rest.step(*whole)?, rest.varint()?)
+        };
+        if count == 0 || count > blocks - block {
+            return Err(RUNS);
+        }
+        if !is_zeros {
+            *whole = start.checked_add(count).filter(|end| *end < 1 << 62).ok_or(RUNS)?;
+            runs.push(Run { block, start, count });
+        }
+        block += count;
+    }
+    // Without the flag all blocks have positions.
+    if block < blocks {
+        return Err(RUNS);
+    }
+    runs.shrink_to_fit();
+    Ok(runs)
 }
 
 const RUNS: FormatError = FormatError::Catalog("the runs of a file are not its blocks");

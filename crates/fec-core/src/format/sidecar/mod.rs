@@ -4,14 +4,20 @@
 //! - [`area`]: the places of pieces and recovery shards in a sidecar.
 //! - [`piece`]: the pieces that the metadata is coded into.
 //! - [`catalog`]: the record of the files, the assignment of their bytes to shards, and the digests of all shards.
+//! - [`group`]: the code of positions and recovery shards, and how they are dealt to its sets.
 //! - [`stat`]: times and permissions, which the root does not bind.
+//! - [`parts`]: marks, what was left out, and what is not protected, which it does not bind either.
 
 pub mod anchor;
 pub mod area;
 pub mod catalog;
 mod entry;
+pub mod group;
+pub mod parts;
 pub mod piece;
 pub mod stat;
 mod varint;
 
-pub use entry::{ANCHOR_EVERY, Entry, EntryKind, FileEntry, Run, has_anchor};
+pub use entry::{
+    ANCHOR_EVERY, Entry, EntryKind, FileEntry, MOST_ZEROS, Run, has_anchor, is_path, most_paths,
+};

@@ -1,5 +1,7 @@
-//! The metadata that the root does not bind: times, permissions, and the path to the base (section 17.3).
+//! The metadata that the root does not bind: times, permissions, the path to the base, and parts (section 17.3).
 
+use super::parts::{Exclusion, Omitted, Parts, parse_parts, put_parts};
+use crate::digest::HashKind;
 use crate::error::FormatError;
 use crate::format::array_at;
 
@@ -17,27 +19,41 @@ pub struct Stat {
     pub mode: u16,
 }
 
-/// Times and permissions of all entries, and the path from the sidecar's folder to the base.
+/// The mark of a file: it tells whether somebody has written to the file, or put another one in its place. Zero is no
+/// mark.
+///
+/// `changed` is the time of status change in seconds and nanoseconds.
+pub fn mark(changed: (i64, u32), inode: u64) -> u64 {
+    let mut bytes = [0; 20];
+    bytes[..8].copy_from_slice(&changed.0.to_le_bytes());
+    bytes[8..12].copy_from_slice(&changed.1.to_le_bytes());
+    bytes[12..].copy_from_slice(&inode.to_le_bytes());
+    u64::from_le_bytes(array_at(&HashKind::Blake3.digest(&bytes), 0)).max(1)
+}
+
+/// Times, permissions and marks of all entries, the path from the sidecar's folder to the base, and what is not
+/// protected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// The stat of each entry, in order.
     pub entries: Vec<Stat>,
     /// The path to the base; empty if the base is the folder of the sidecar.
     pub base: Vec<u8>,
+    /// The [`mark`] of each entry, in order; empty if none were recorded.
+    pub marks: Vec<u64>,
+    /// The choice of what is left out.
+    pub exclusion: Exclusion,
+    /// Paths that are not protected although they were named, in the order of their bytes.
+    pub omitted: Vec<Omitted>,
 }
 
 impl Stats {
-    /// Bytes that [`to_bytes`](Stats::to_bytes) gives for `entries` entries.
-    pub fn len_for(entries: usize, base: &[u8]) -> usize {
-        entries * STAT_LEN + 2 + base.len()
-    }
-
     /// The bytes of the stats.
     ///
     /// # Panics
     /// If the path has more than 65,535 bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(Stats::len_for(self.entries.len(), &self.base));
+        let mut out = Vec::with_capacity(self.entries.len() * (STAT_LEN + 8) + self.base.len() + 16);
         for stat in &self.entries {
             out.extend_from_slice(&stat.seconds.to_le_bytes());
             out.extend_from_slice(&stat.nanos.to_le_bytes());
@@ -47,21 +63,23 @@ impl Stats {
         let base_len = u16::try_from(self.base.len()).expect("a path has at most 65,535 bytes");
         out.extend_from_slice(&base_len.to_le_bytes());
         out.extend_from_slice(&self.base);
+        put_parts(&mut out, &self.marks, &self.exclusion, &self.omitted);
         out
     }
 
     /// Parses the bytes behind a catalog of `entries` entries.
     ///
     /// # Errors
-    /// [`FormatError::Catalog`].
+    /// [`FormatError::Catalog`], [`FormatError::CriticalCatalog`].
     pub fn parse(bytes: &[u8], entries: usize) -> Result<Stats, FormatError> {
         let wrong = FormatError::Catalog;
         let (stats, rest) =
             bytes.split_at_checked(entries * STAT_LEN).ok_or(wrong("times and permissions end too early"))?;
-        let (base_len, base) = rest.split_first_chunk().ok_or(wrong("the path of the base is missing"))?;
-        if base.len() != usize::from(u16::from_le_bytes(*base_len)) || base.contains(&0) {
-            return Err(wrong("the path of the base has another length"));
-        }
+        let (base_len, rest) = rest.split_first_chunk().ok_or(wrong("the path of the base is missing"))?;
+        let (base, parts) = rest
+            .split_at_checked(u16::from_le_bytes(*base_len).into())
+            .filter(|(base, _)| !base.contains(&0))
+            .ok_or(wrong("the path of the base has another length"))?;
         let stat = |bytes: &[u8; STAT_LEN]| {
             let stat = Stat {
                 seconds: i64::from_le_bytes(array_at(bytes, 0)),
@@ -75,6 +93,7 @@ impl Stats {
         for bytes in stats.as_chunks().0 {
             all.push(stat(bytes)?);
         }
-        Ok(Stats { entries: all, base: base.to_vec() })
+        let Parts { marks, exclusion, omitted } = parse_parts(parts, entries)?;
+        Ok(Stats { entries: all, base: base.to_vec(), marks, exclusion, omitted })
     }
 }

@@ -7,14 +7,15 @@
 
 use super::aligned::{AlignedBytes, LINE};
 use super::contract::{Kernel, Matrix, Rows};
-use super::matrix::groups;
 #[cfg(target_arch = "aarch64")]
-use super::neon;
-use super::program::{Operations, Program};
-use super::tuning::{Tuning, Walk};
+use super::isa::neon;
+use super::isa::scalar;
 #[cfg(target_arch = "x86_64")]
-use super::{avx2, avx512_gfni, ssse3};
-use super::{scalar, scratch};
+use super::isa::{avx2, avx512_gfni, ssse3};
+use super::loops::matrix::groups;
+use super::program::{Operations, Program};
+use super::scratch;
+use super::tuning::{Tuning, Walk};
 use std::fmt;
 
 /// The kernels of this target architecture, fastest first. Scalar stands last and needs no feature.

@@ -2,6 +2,7 @@
 //!
 //! Kernels know this file and not the list of them, nor what backends are.
 
+use super::loops::area::{Columns, GROUP, Sheet, Stretches, Unit};
 use super::program::{Column, Program};
 use super::tuning::{Tuning, Walk};
 
@@ -16,7 +17,7 @@ pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// The CPU features it needs.
     pub(super) features: &'static [Feature],
-    /// Most outputs it sums at once; see [`groups`](super::matrix::groups).
+    /// Most outputs it sums at once; see [`groups`](super::loops::matrix::groups).
     pub(super) max_outputs: usize,
     /// Bytes of the packed table of one coefficient.
     pub(super) table_len: usize,
@@ -35,6 +36,8 @@ pub(super) struct Kernel {
     pub(super) run_program: unsafe fn(&Program, &[u8], &mut [Column], Tuning, &mut [Rows<'_, '_, '_, '_>]),
     /// The loops of live streams.
     pub(super) stream: StreamLoops,
+    /// The loops of areas.
+    pub(super) area: AreaLoops,
 }
 
 /// A CPU feature that a kernel needs.
@@ -78,6 +81,32 @@ pub(super) struct StreamLoops {
     pub(super) add_products: unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize,
     /// Asks for the lines of a row.
     pub(super) prefetch: fn(&[u8]),
+}
+
+/// The loops of one kernel over rows of areas (`loops/area.rs`). Calling one is sound exactly when the CPU has the
+/// kernel's features; rows that are too short panic.
+#[allow(clippy::type_complexity)]
+pub(super) struct AreaLoops {
+    /// `to += T(rows)`, or `to = T(rows)`, with T the inverse near layers; arguments are the first position and the
+    /// number of layers, `rows`, the rows of the next call, a tile, `to`, and whether to add.
+    pub(super) near_rows:
+        unsafe fn([usize; 2], Columns<'_>, Columns<'_>, &mut [Unit; GROUP], &mut [Unit], bool),
+    /// `rows = T(rows)`; arguments are the first position and the number of layers, a tile and `rows`.
+    pub(super) near_inverse: unsafe fn([usize; 2], &mut [Unit; GROUP], &mut [Unit]),
+    /// `rows = T⁻¹(rows)`.
+    pub(super) near_forward: unsafe fn([usize; 2], &mut [Unit; GROUP], &mut [Unit]),
+    /// `sums += U(sheet)`, or `sums = U(sheet)`, with U the inverse far layers; arguments are the first position, the
+    /// sheet, `sums`, and whether to add.
+    pub(super) far_inverse: unsafe fn(usize, Sheet<'_>, &mut [Unit], bool),
+    /// `sheet = U⁻¹(sums)`; arguments are the first position, `sums` and the sheet.
+    pub(super) far_forward: unsafe fn(usize, &mut [Unit], Sheet<'_>),
+    /// `units[i] *= factors[i]`.
+    pub(super) scale: unsafe fn(&mut [Unit], &[u16]),
+    /// `to += factor · from`, or `to = factor · from`, for stretches of one buffer.
+    pub(super) add_multiples: unsafe fn(&mut [Unit], Stretches, u16, bool),
+    /// Copies rows of a group; arguments are its units, which rows, where they go, the place there, and whether to
+    /// store past the caches.
+    pub(super) put_rows: unsafe fn(&[Unit], &[u8], &mut [&mut [u8]], usize, bool),
 }
 
 /// Bytes of output of all sets.

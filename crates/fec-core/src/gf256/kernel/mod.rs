@@ -1,18 +1,20 @@
 //! Kernels: coefficients applied to rows of bytes, once for each instruction set.
 //!
-//! Every kernel computes the same three things. A matrix C of `wanted` rows and `k` columns gives `dst[w][x] = Σ_j
-//! C[w][j] · src[j][x]` for every column of bytes x (`matrix.rs`). A program (`program.rs`) makes destinations from
-//! sources in passes over blocks of rows (`runner.rs`, `passes.rs`). The loops of live streams add up many rows
-//! (`stream_loops.rs`). `scalar.rs` computes the matrix in the plainest way and is the oracle of the others. These
-//! share all loops and differ only in how they load, multiply and store a vector. Each processor has settings for how
-//! rows are cut and moved (`tuning.rs`).
+//! Every kernel computes the same four things. A matrix C of `wanted` rows and `k` columns gives `dst[w][x] = Σ_j
+//! C[w][j] · src[j][x]` for every column of bytes x (`loops/matrix.rs`). A program (`program.rs`) makes destinations
+//! from sources in passes over blocks of rows (`loops/runner.rs`, `loops/passes.rs`). The loops of live streams add up
+//! many rows (`loops/stream_loops.rs`). Transforms of areas work on symbols of two bytes (`loops/area.rs`).
+//! `isa/scalar.rs` computes the matrix in the plainest way and is the oracle of the others. These share all loops and
+//! differ only in how they load, multiply and store a vector. Each processor has settings for how rows are cut and
+//! moved (`tuning.rs`).
 //!
-//! A kernel knows nothing of codes, points or losses; it sees coefficients and rows.
+//! A kernel knows nothing of codes or losses; it sees coefficients and rows. Loops of areas get positions, and make the
+//! coefficients of a group from its first one: tables of all groups would be megabytes.
 //!
 //! # A kernel file
 //!
-//! A new instruction set is one file and one line in `KERNELS` (`backend.rs`). If its tables or vectors have a length
-//! that no other kernel has, `trace/kernels.rs` needs a few lines too. `contract.rs` says what `KERNEL` holds.
+//! A new instruction set is one file in `isa/` and one line in `KERNELS` (`backend.rs`). If its tables or vectors have
+//! a length that no other kernel has, `trace/kernels.rs` needs a few lines too. `contract.rs` says what `KERNEL` holds.
 //!
 //! The loops are macros, because a function with `#[target_feature]` is safe to call only from one with the same
 //! features. Each file gets its own copy with that attribute, and needs `unsafe` for loads and stores alone. A macro
@@ -36,6 +38,10 @@
 //! | `parts!` | butterflies of four rows, `near` and `far`, `part`, the sums `put_…` and `keep_…` | parts |
 //! | `four_layers!`, `two_layers!` | `inverse_pass`, `forward_pass`, `TWO_LAYERS` | lines, hints, `passes!`, `parts!` |
 //! | `tail!` | `tail` | lines |
+//! | `area_passes!` | passes over rows of areas, in registers | vectors, symbols |
+//! | `area_planes!` | `inverse_planes`, `forward_planes` of up to sixteen rows, not four | `area_passes!` |
+//! | `area_near!`, `area_far!` | the two steps of a transform of areas | `area_passes!`, planes, hints |
+//! | `area_rows!` | `AREA_LOOPS` | all of these |
 //! | `stream_loops!` | `STREAM_LOOPS` | vectors, `prefetch`; with `four_loads: own` also `load_four` |
 //!
 //! The names that must be in scope:
@@ -56,10 +62,13 @@
 //! - **steps**, the part of a row that a matrix takes at once: `load(&[u8; STEP]) -> Source`, `zero() -> Sum`,
 //!   `add(Sum, Source, &[u8; TABLE_LEN]) -> Sum`, `store(&mut [u8; STEP], Sum, stream: bool)`. `add` is the sum plus
 //!   the product; STEP divides 64.
+//! - **symbols**, products of two planes: `product_of_vector(Vector, Loaded) -> Vector`,
+//!   `add_symbol([Vector; 2], [Vector; 2], [&[u8; TABLE_LEN]; 3]) -> [Vector; 2]`, `pack_table(u8) -> [u8; TABLE_LEN]`,
+//!   and `EVEN_TABLES`, the tables of `EVEN_POINTS`. `nibble!` defines the first two.
 //! - **hints**, safe anywhere: `prefetch(row: &[u8], at: usize)`, `prefetch_write(row: &[u8], at: usize)`, `fence()`,
 //!   which orders stores past the caches before later ones. `prefetch_past_l1` is for matrices of many rows, and
 //!   `prefetch_tile` for transforms: either hint, whichever is faster in this kernel.
-//! - `each!` of `each.rs`: `each!` itself where a line is in registers, `looped!` where it is in memory.
+//! - `each!` of `loops/each.rs`: `each!` itself where a line is in registers, `looped!` where it is in memory.
 //!
 //! All copy, and all but hints have the file's `#[target_feature]`. `stream` asks for a store past the caches.
 
@@ -70,42 +79,26 @@
 )]
 
 mod aligned;
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512_gfni;
+mod area;
 mod backend;
 mod contract;
-pub(crate) mod each;
-mod four_layers;
-mod matrix;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod nibble;
-mod parts;
-mod passes;
+mod isa;
+pub(crate) mod loops;
 mod program;
-mod runner;
-mod scalar;
 mod scratch;
-#[cfg(target_arch = "x86_64")]
-mod ssse3;
-mod stream_loops;
 mod streams;
-mod tail;
 #[cfg(feature = "trace")]
 pub(crate) mod trace;
 mod tuning;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod two_layers;
-#[cfg(target_arch = "x86_64")]
-mod x86;
 
 pub(crate) use aligned::{AlignedBytes, LINE};
+pub(crate) use area::Position;
 pub use backend::{Backend, BackendError};
 pub(crate) use backend::{pack, pack_program, run, run_program, transform_pays};
 pub use contract::Rows;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use isa::x86::prefetch;
+pub(crate) use loops::area::{Columns, GROUP, MAX_UNITS, Sheet, Stretches, UNIT, Unit};
 pub use program::Operations;
 pub(crate) use program::{BLOCK, FEW, Program, Skews, Sum, tail_layers};
 #[cfg(test)]
@@ -113,5 +106,3 @@ pub(crate) use streams::work;
 #[cfg(feature = "trace")]
 pub use trace::{Access, AccessKind};
 pub use tuning::{Store, Tuning, TuningError, Walk};
-#[cfg(target_arch = "x86_64")]
-pub(crate) use x86::prefetch;

@@ -16,11 +16,11 @@ const PASS: usize = 16;
 const MAX_TABLE: usize = 32;
 
 #[cfg(test)]
-use work::note as note_work;
+pub(super) use work::note as note_work;
 
 #[cfg(not(test))]
 #[inline(always)]
-fn note_work(_bytes: usize) {}
+pub(super) fn note_work(_amount: usize) {}
 
 impl Backend {
     /// Writes `dst = Σ classes[0] + factor · Σ classes[1] + factor² · Σ classes[2] + …`, by Horner's rule.
@@ -175,7 +175,7 @@ pub(crate) mod work {
         static BYTES: Cell<usize> = const { Cell::new(0) };
     }
 
-    pub(super) fn note(bytes: usize) {
+    pub(in crate::gf256::kernel) fn note(bytes: usize) {
         BYTES.set(BYTES.get() + bytes);
     }
 

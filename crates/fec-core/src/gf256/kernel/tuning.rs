@@ -173,7 +173,7 @@ impl Tuning {
     /// The entry of this processor, as far as CPUID identifies it.
     pub(super) fn of_this_cpu() -> Tuning {
         #[cfg(target_arch = "x86_64")]
-        let name = super::x86::identity().entry();
+        let name = super::isa::x86::identity().entry();
         #[cfg(not(target_arch = "x86_64"))]
         let name = "generic";
         Tuning::named(name).expect("it is in the table")

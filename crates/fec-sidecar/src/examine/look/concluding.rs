@@ -5,26 +5,36 @@ use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::journal;
 use crate::catalog::metadata::{LOST, NOTHING};
-use crate::catalog::moved::Moved;
-use crate::catalog::positions::{Any, Blocks, PositionReader, Span};
+use crate::catalog::moved::{Moved, folders_of};
+use crate::catalog::others::is_of_sidecar;
+use crate::catalog::patterns::Patterns;
+use crate::catalog::positions::{Any, PositionReader, Span, position_of, runs_of};
 use crate::catalog::signature::signature_path;
 use crate::error::SidecarError;
-use crate::examine::by_stat::rotten_or_edited;
-use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, State, Unprotected};
-use crate::examine::looker::{FileReport, Job, Len, Looker};
+use crate::examine::by_stat::Known;
+use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, Unprotected};
+use crate::examine::looker::{CHUNK, FileReport, Job, Len, Looker};
 use crate::examine::search::{FoundElsewhere, Search, Wanted};
+use crate::examine::twins::Twins;
+use crate::examine::verdict::{Facts, State, Time, Traces, Writer};
 use fec_base::error::{Action, Error, Result};
 use fec_base::ranges::RangeList;
+use fec_core::format::sidecar::parts::Omitted;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
+use std::io;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
 impl Files<'_> {
     /// Combines the findings on all entries.
     pub(crate) fn conclude(&self, survey: Survey) -> Result<Examined> {
-        let Survey { mut states, touched, mut reports, .. } = survey;
+        let Survey { mut states, facts, mut reports, .. } = survey;
         combine(&mut reports);
+        let traces = Traces::of(whole_files(&facts, &reports));
+        let is_touched = |(time, writer): &(Time, Writer)| *time != Time::Same || *writer == Writer::Somebody;
+        let touched = whole_files(&facts, &reports).filter(is_touched).count() as u64;
         // A file that may not be read may be intact.
         for (nth, _) in reports.iter().filter(|(_, report)| report.is_denied()) {
             states[*nth] = State::Unreadable;
@@ -32,24 +42,33 @@ impl Files<'_> {
         self.look_at_neighbours(&states, &mut reports);
         let [mut erased, mut denied] = [0; 2].map(|_| Bits::new(self.sidecar.catalog.positions()));
         self.erase_lost(&mut erased);
-        let found = self.find_elsewhere(&states, &reports);
+        let mut found = self.find_elsewhere(&states, &reports);
         self.settle(&mut reports, &states, &found.moved, [&mut erased, &mut denied]);
+        let Files { sidecar, base, positions, .. } = *self;
+        let twins = Twins { sidecar, base, positions, states: &states, reports: &reports };
+        let known = twins.find([&mut erased, &mut denied], &mut found.moved);
         reports.retain(|(_, report)| !(report.is_part && report.is_clean()));
         self.check_agreement(&reports)?;
         for (nth, state) in states.iter_mut().enumerate() {
             *state = match *state {
                 State::Missing if found.renamed.contains_key(&nth) => State::Moved,
+                State::Missing if found.damaged.contains_key(&nth) => State::MovedDamaged,
                 State::Edited if found.shifted.contains(&nth) => State::Shifted,
                 same => same,
             };
         }
-        let (entries, unproved) = self.entry_reports(&states, reports, &found.renamed);
+        self.follow_moved(&mut states, &mut found.renamed);
+        self.leave_out_found(&mut reports, &found);
+        found.renamed.extend(found.damaged);
+        let (entries, unproved) = self.entry_reports((&states, &facts, traces), reports, &found.renamed);
         let unprotected =
             if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
         Ok(Examined {
             entries,
             unproved,
             touched,
+            traces,
+            left_out: 0,
             unprotected,
             recovery: 0,
             recovery_damaged: 0,
@@ -58,6 +77,7 @@ impl Files<'_> {
             sidecar_damage: Vec::new(),
             container_damaged: false,
             erased,
+            known,
             denied,
             moved: found.moved,
             recovery_erased: Bits::default(),
@@ -82,6 +102,23 @@ impl Files<'_> {
         }
     }
 
+    /// Takes the blocks that stand in damaged files elsewhere out of the reports of these files.
+    fn leave_out_found(&self, reports: &mut [(usize, FileReport)], found: &FoundElsewhere) {
+        let block = self.block();
+        for (nth, report) in reports.iter_mut().filter(|(nth, _)| found.damaged.contains_key(nth)) {
+            let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
+            // A block that has no position is zeros, and never lost.
+            let is_lost = |nth: &u64| {
+                let at = position_of(file, *nth).map(|position| position * block);
+                at.is_some_and(|at| found.moved.within(at..at + block).next().is_none())
+            };
+            let whole = FileEntry::whole_blocks(file.size, block);
+            report.bad = (0..whole).filter(is_lost).map(|nth| nth..nth + 1).collect();
+            // Nothing tells of a tail alone whether it is right.
+            report.is_tail_unknown &= report.bad.is_empty();
+        }
+    }
+
     /// Fails if the sidecar contradicts itself about a file.
     fn check_agreement(&self, reports: &[(usize, FileReport)]) -> Result<()> {
         let Some((nth, _)) = reports.iter().find(|(_, report)| report.contradicts()) else { return Ok(()) };
@@ -90,10 +127,10 @@ impl Files<'_> {
     }
 
     /// The reports of all entries that are not intact, and the number of those that count as edited for lack of proof.
-    /// `renamed` has the files that are whole under another name.
+    /// `renamed` has the entries that are under another name.
     fn entry_reports(
         &self,
-        states: &[State],
+        (states, facts, traces): (&[State], &[Known], Traces),
         reports: Vec<(usize, FileReport)>,
         renamed: &HashMap<usize, Box<[u8]>>,
     ) -> (Vec<EntryReport>, u64) {
@@ -101,7 +138,11 @@ impl Files<'_> {
         let mut of_files = reports.into_iter().peekable();
         for (nth, entry) in self.sidecar.catalog.entries.iter().enumerate() {
             let report = of_files.next_if(|(of, _)| *of == nth).map(|(_, report)| report);
-            let report = self.entry_report(nth, &entry.kind, states[nth], report);
+            let report = self.entry_report(
+                (nth, &entry.kind),
+                (states[nth], facts[nth].map(|(facts, _)| traces.read(facts)), traces.is_copy),
+                report,
+            );
             let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
             unproved += u64::from(is_edited && states[nth] == State::Intact);
             entries
@@ -113,11 +154,17 @@ impl Files<'_> {
     /// The unprotected items in the folders, beside the recorded entries. Folders that cannot be read are reported as
     /// entries.
     fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
-        let moved: HashSet<&[u8]> = reports.iter().filter_map(|report| report.moved_to.as_deref()).collect();
+        let moved = reports.iter().filter_map(|report| report.moved_to.as_deref());
+        // A folder with a moved file in it is not new either.
+        let moved: HashSet<&[u8]> =
+            moved.flat_map(|path| std::iter::once(path).chain(folders_of(path))).collect();
         let entries = &self.sidecar.catalog.entries;
         let sidecar = self.sidecar.path();
         let own = [sidecar.to_path_buf(), journal::path_of(sidecar), signature_path(sidecar)];
         let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
+        let exclusion = self.sidecar.believed_exclusion();
+        let patterns = Patterns::of(&exclusion);
+        let omitted = self.omitted();
         let mut unprotected = Unprotected::default();
         for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
             // A folder that cannot be listed is missing, or no folder any more.
@@ -132,13 +179,34 @@ impl Files<'_> {
                     let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
                     place.is_some() && own.contains(&place)
                 };
-                if kind != FileType::RegularFile || !(moved.contains(path) || is_own()) {
+                let is_omitted = omitted.binary_search_by(|omitted| (*omitted.path).cmp(path)).is_ok();
+                if is_omitted || patterns.leave_out(self.base, path, kind == FileType::Directory) {
+                    return;
+                }
+                let is_left_out = || is_own() || is_of_sidecar(&self.base.place(path));
+                if !(moved.contains(path) || kind == FileType::RegularFile && is_left_out()) {
                     unprotected.count += 1;
                     unprotected.first.get_or_insert_with(|| path.into());
                 }
             });
         }
-        unprotected
+        Unprotected { left_out: patterns.left_out(), omitted, ..unprotected }
+    }
+
+    /// The paths that could not be protected, as far as they are still there: folders with what is in them, and what
+    /// is no entry.
+    fn omitted(&self) -> Vec<Omitted> {
+        let entries = &self.sidecar.catalog.entries;
+        let is_protected = |path: &[u8]| {
+            let at = entries.binary_search_by(|entry| (*entry.path).cmp(path));
+            at.is_ok_and(|at| entries[at].kind != EntryKind::Folder)
+        };
+        let is_there = |path: &[u8]| match self.base.stat(path) {
+            Ok(_) => true,
+            Err(e) => !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        };
+        let omitted = self.sidecar.stats.omitted.iter();
+        omitted.filter(|omitted| !is_protected(&omitted.path) && is_there(&omitted.path)).cloned().collect()
     }
 
     /// Missing files, each with a hard link under which it is whole.
@@ -192,20 +260,14 @@ impl Files<'_> {
         let mut position = vec![0; block as usize];
         // Many tails may share a position.
         let mut looked: HashMap<u64, bool> = HashMap::new();
-        // Files that are not known to be unchanged.
-        let suspects: HashSet<u32> = reports
-            .iter()
-            .filter(|(_, report)| !(report.is_part && report.is_clean()) && report.is_right != Some(true))
-            .map(|(nth, _)| *nth as u32)
-            .collect();
+        let suspects = suspects(reports);
         for (nth, report) in reports.iter_mut() {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
-            let blocks = Blocks::of(file);
             let lost = if report.is_denied() { &mut *denied } else { &mut *erased };
             for range in &report.bad {
                 let is_moved =
                     |position: &u64| moved.within(position * block..(position + 1) * block).next().is_some();
-                let runs = blocks.positions(range.clone()).map(|(_, run)| run.start..run.start + run.count);
+                let runs = runs_of(file, range.clone()).map(|run| run.start..run.start + run.count);
                 runs.flatten().filter(|position| !is_moved(position)).for_each(|position| lost.set(position));
             }
             let tail = file.tail_len(block);
@@ -215,8 +277,17 @@ impl Files<'_> {
                 continue;
             }
             let at = file.tail / block;
-            let is_intact =
-                *looked.entry(at).or_insert_with(|| self.is_intact(at, &mut reader, &mut position));
+            // The first of the files that share the place gives the bytes, unless another one is looked at.
+            let first = self.positions.within(at..at + 1).find(|span| span.at == file.tail);
+            let (entry, offset) = (*nth as u32, file.size - tail);
+            let own = first.filter(|span| span.entry != entry).map(|span| Span { entry, offset, ..span });
+            let is_intact = match own {
+                Some(own) => self.is_intact(at, Some(&own), &mut reader, &mut position),
+                None => {
+                    *looked.entry(at).or_insert_with(|| self.is_intact(at, None, &mut reader, &mut position))
+                }
+            };
+            report.has_tail = is_intact;
             if !is_intact {
                 lost.set(at);
             }
@@ -255,21 +326,18 @@ impl Files<'_> {
         for (nth, _) in reports.iter().filter(|(_, report)| report.is_part && report.is_clean()) {
             let EntryKind::File(file) = &self.sidecar.catalog.entries[*nth].kind else { continue };
             let at = file.tail / block;
-            if file.tail_len(block) == 0 || self.is_intact(at, &mut reader, &mut position) {
+            if file.tail_len(block) == 0 || self.is_intact(at, None, &mut reader, &mut position) {
                 continue;
             }
             for span in self.sharing(at, *nth).filter(|span| states[span.entry as usize] == State::Intact) {
                 let EntryKind::File(file) = &self.sidecar.catalog.entries[span.entry as usize].kind else {
                     continue;
                 };
-                if self.chunks(file) > 1 || !looked.insert(span.entry) {
+                if file.size > CHUNK || !looked.insert(span.entry) {
                     continue;
                 }
-                let (_, report) = Looker::new(self.sidecar, self.base, self.meter).look(
-                    &Job { entry: span.entry, chunk: 0 },
-                    file,
-                    true,
-                );
+                let job = Job { entry: span.entry, chunk: 0, chunks: 1 };
+                let (_, report) = Looker::new(self.sidecar, self.base, self.meter).look(&job, file);
                 if !report.is_whole() {
                     found.push((span.entry as usize, report));
                 }
@@ -279,9 +347,19 @@ impl Files<'_> {
         reports.sort_by_key(|(nth, _)| *nth);
     }
 
-    /// Tells whether a position has its digest.
-    fn is_intact(&self, at: u64, reader: &mut PositionReader<'_>, position: &mut [u8]) -> bool {
-        let read = reader.fill(at, position, |_, e| Err(e));
+    /// Tells whether a position has its digest, with these bytes of a file among those that share their place.
+    fn is_intact(
+        &self,
+        at: u64,
+        of: Option<&Span>,
+        reader: &mut PositionReader<'_>,
+        position: &mut [u8],
+    ) -> bool {
+        let mut read = reader.fill(at, position, |_, e| Err(e));
+        if let Some(of) = of {
+            let start = (of.at - at * self.block()) as usize;
+            read = read.and_then(|()| reader.read(of, &mut position[start..][..of.len as usize]));
+        }
         read.is_ok() && plain_digests(position, self.block() as usize)[0] == self.digest_of(at)
     }
 
@@ -292,45 +370,31 @@ impl Files<'_> {
     /// The report of an entry; `None` if it is intact.
     fn entry_report(
         &self,
-        nth: usize,
-        kind: &EntryKind,
-        state: State,
+        (nth, kind): (usize, &EntryKind),
+        (state, facts, is_copy): (State, Option<Facts>, bool),
         report: Option<FileReport>,
     ) -> Option<EntryReport> {
-        let mut damage = RangeList::default();
         let EntryKind::File(file) = kind else {
             return (state != State::Intact).then_some(EntryReport {
                 entry: nth,
                 state,
-                damage,
+                damage: RangeList::default(),
                 cause: self.cause(nth, state),
                 moved_to: None,
+                may_be_damage: false,
+                is_unclear: false,
+                no_zeros: Vec::new(),
                 is_right: false,
             });
         };
-        // A file without a report has the right bytes, whatever its time is. The root binds its owner's right to
-        // execute it.
-        let report = match report {
-            Some(report) => report,
-            None if state == State::Edited
-                && (matches!(self.scope, Scope::Quick | Scope::Part)
-                    || !self.may_execute_as_before(nth, file)) =>
-            {
-                FileReport { is_right: Some(self.scope == Scope::All), ..FileReport::default() }
-            }
-            None if state == State::Unreadable => FileReport::default(),
-            None => return None,
+        let (state, report) = match report {
+            Some(report) => (state, report),
+            None => self.without_report(state, facts)?,
         };
         let block = self.block();
-        for range in &report.bad {
-            damage.add(range.start * block, (range.end * block).min(file.size));
-        }
-        let whole = FileEntry::whole_blocks(file.size, block) * block;
-        if report.is_tail_unknown && whole < file.size {
-            damage.add(whole, file.size);
-        }
+        let damage = damage_of(file, &report, block);
         let state = match state {
-            State::Intact => match rotten_or_edited(self.sidecar, self.base, nth) {
+            State::Intact => match facts.map_or(State::Rotten, Facts::state) {
                 // A file that may not be read may be intact.
                 _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
                 State::Rotten if report.cause.is_some() => State::Unreadable,
@@ -340,7 +404,39 @@ impl Files<'_> {
         };
         let cause = report.cause.or_else(|| self.cause(nth, state));
         let is_right = report.is_right == Some(true);
-        Some(EntryReport { entry: nth, state, damage, cause, moved_to: None, is_right })
+        let no_zeros = no_zeros(file, &report, block);
+        let is_slight = damage.bytes() <= (file.size / 16).max(block);
+        let is_sized_edit =
+            state == State::Edited && facts.is_some_and(|facts| facts.has_size && facts.is_file);
+        let is_unproved = facts.is_some_and(|facts| facts.time != Time::Other);
+        let is_unclear = is_sized_edit && !is_right && (is_copy || is_unproved);
+        let may_be_damage = is_sized_edit && !damage.is_empty() && (is_slight || is_copy);
+        Some(EntryReport {
+            entry: nth,
+            state,
+            damage,
+            cause,
+            moved_to: None,
+            may_be_damage,
+            is_unclear,
+            no_zeros,
+            is_right,
+        })
+    }
+
+    /// The state of a file without a report: it has the right bytes, if it was read, and its time does not count then.
+    /// `None` if it is intact.
+    fn without_report(&self, state: State, facts: Option<Facts>) -> Option<(State, FileReport)> {
+        let is_read = self.scope == Scope::All;
+        let has_mode = facts.is_none_or(|facts| facts.has_mode);
+        match state {
+            State::Edited if !is_read => Some((state, FileReport::default())),
+            State::Intact | State::Edited if !has_mode => {
+                Some((State::Mode, FileReport { is_right: Some(is_read), ..FileReport::default() }))
+            }
+            State::Unreadable => Some((state, FileReport::default())),
+            _ => None,
+        }
     }
 
     /// Why an entry cannot be examined, or opened.
@@ -350,11 +446,48 @@ impl Files<'_> {
         let error = (state == State::Unreadable).then(error);
         error.flatten().as_ref().map(Cause::from)
     }
+}
 
-    fn may_execute_as_before(&self, nth: usize, file: &FileEntry) -> bool {
-        let stat = self.base.stat(&self.sidecar.catalog.entries[nth].path);
-        stat.is_ok_and(|stat| (stat.st_mode & 0o100 != 0) == file.is_executable)
+/// The lost bytes of a file.
+fn damage_of(file: &FileEntry, report: &FileReport, block: u64) -> RangeList {
+    let mut damage = RangeList::default();
+    for range in &report.bad {
+        damage.add(range.start * block, (range.end * block).min(file.size));
     }
+    let whole = FileEntry::whole_blocks(file.size, block) * block;
+    if report.is_tail_unknown && whole < file.size {
+        damage.add(whole, file.size);
+    }
+    damage
+}
+
+/// The blocks without positions that are not zeros in a file that was read.
+fn no_zeros(file: &FileEntry, report: &FileReport, block: u64) -> Vec<Range<u64>> {
+    let bad = if report.is_right.is_some() { &report.bad[..] } else { &[] };
+    let within = |zeros: Range<u64>| {
+        let first = bad.partition_point(|range| range.end <= zeros.start);
+        let bad = bad[first..].iter().take_while(move |range| range.start < zeros.end);
+        bad.map(move |range| range.start.max(zeros.start)..range.end.min(zeros.end))
+    };
+    file.zeros(block).flat_map(within).collect()
+}
+
+/// The files that are not known to be unchanged.
+fn suspects(reports: &[(usize, FileReport)]) -> HashSet<u32> {
+    let is_suspect =
+        |report: &FileReport| !(report.is_part && report.is_clean()) && report.is_right != Some(true);
+    reports.iter().filter(|(_, report)| is_suspect(report)).map(|(nth, _)| *nth as u32).collect()
+}
+
+/// The times and marks of the files that are whole: those of the recorded size that no report says anything of.
+fn whole_files<'a>(
+    facts: &'a [Known],
+    reports: &'a [(usize, FileReport)],
+) -> impl Iterator<Item = (Time, Writer)> + 'a {
+    let is_whole = |nth: &usize| reports.binary_search_by_key(nth, |(of, _)| *of).is_err();
+    let known = facts.iter().enumerate().filter_map(|(nth, facts)| Some((nth, facts.as_ref()?.0)));
+    let whole = known.filter(move |(nth, facts)| facts.is_file && facts.has_size && is_whole(nth));
+    whole.map(|(_, facts)| (facts.time, facts.writer))
 }
 
 /// Sorts reports by their entries, and combines those of the same file, which was examined in several parts.
@@ -363,6 +496,7 @@ fn combine(reports: &mut Vec<(usize, FileReport)>) {
     reports.dedup_by(|(later, more), (first, report)| {
         if later == first {
             report.bad.append(&mut more.bad);
+            report.bad.sort_unstable_by_key(|range| range.start);
             report.is_tail_unknown |= more.is_tail_unknown;
             report.len = report.len.max(more.len);
             report.cause = report.cause.or(more.cause);

@@ -11,7 +11,7 @@ use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 impl Targets<'_> {
     /// Makes missing folders and links, and gives new files their names. Returns the entries that could not be
@@ -74,18 +74,35 @@ impl Targets<'_> {
     /// Gives a made folder its permissions and its time.
     fn dress_folder(&mut self, entry: usize) -> Result<()> {
         let stat = self.sidecar.stats.entries[entry];
-        let holder = self.base.holder(&self.sidecar.catalog.entries[entry].path);
-        let dressed = holder.and_then(|holder| {
+        let path = &self.sidecar.catalog.entries[entry].path;
+        let wanted = self.sidecar.permissions(entry, self.umask);
+        if let Ok(folder) = self.base.read_folder(path) {
+            let owner = self.base.holder(path).and_then(|holder| self.owner(&holder, None));
+            let dressed = owner.and_then(|owner| {
+                // Another folder that somebody put there keeps its permissions and time.
+                if owner.is_some_and(|(user, _)| folder.metadata().is_ok_and(|meta| meta.uid() != user)) {
+                    return Ok(Dressed::default());
+                }
+                let permissions = unset(set_mode(&folder, wanted))?;
+                Ok(Dressed {
+                    permissions,
+                    time: unset(base::set_modified(&folder, stat.seconds, stat.nanos))?,
+                })
+            });
+            let dressed = dressed.map_err(self.fail(entry as u32))?;
+            self.note_undressed(entry, dressed);
+            return Ok(());
+        }
+        let dressed = self.base.holder(path).and_then(|holder| {
             let now = holder.stat()?;
             // Something else that somebody put there keeps its permissions and time.
             if file_type(&now) != FileType::Directory {
                 return Ok(Dressed::default());
             }
-            let wanted = self.sidecar.permissions(entry, self.umask) as u16;
             // The integer type differs between systems.
             #[allow(clippy::unnecessary_cast)]
-            let has_mode = now.st_mode as u32 & 0o7777 == u32::from(wanted);
-            let mode = if has_mode { Ok(()) } else { holder.set_mode(wanted) };
+            let has_mode = now.st_mode as u32 & 0o7777 == wanted;
+            let mode = if has_mode { Ok(()) } else { holder.set_mode(wanted as u16) };
             let permissions = unset(mode)?;
             Ok(Dressed { permissions, time: unset(holder.set_modified(stat.seconds, stat.nanos))? })
         });
@@ -107,7 +124,8 @@ impl Targets<'_> {
         let Some(file) = self.open.remove(&(entry as u32)) else { return Ok(true) };
         // The repair wrote only bytes that the file had before. A file that is not whole yet still counts as rotten,
         // and gets its recorded time too.
-        let dressed = self.dress(&file, entry, false).map_err(&fail)?;
+        let kept = file.metadata().map_err(&fail)?.permissions().mode() & 0o7777;
+        let dressed = self.dress(&file, entry, Some(kept)).map_err(&fail)?;
         self.note_undressed(entry, dressed);
         if self.how.sync {
             file.sync_all().map_err(&fail)?;
@@ -131,17 +149,14 @@ impl Targets<'_> {
         }
     }
 
-    /// Gives a file its permissions and its time. Permissions beyond those of owner, group and others are not restored.
-    pub(super) fn dress(&self, file: &File, entry: usize, is_new: bool) -> io::Result<Dressed> {
+    /// Gives a file its permissions and its time. It keeps the permissions `kept` if its owner's right to execute is
+    /// right in them. Permissions beyond those of owner, group and others are not restored.
+    pub(super) fn dress(&self, file: &File, entry: usize, kept: Option<u32>) -> io::Result<Dressed> {
         let stat = self.sidecar.stats.entries[entry];
         let is_executable =
             matches!(&self.sidecar.catalog.entries[entry].kind, EntryKind::File(of) if of.is_executable);
-        let now = file.metadata()?.permissions().mode();
-        let mode = if is_new || (now & 0o100 != 0) != is_executable {
-            self.sidecar.permissions(entry, self.umask)
-        } else {
-            now & 0o7777
-        };
+        let kept = kept.filter(|kept| (kept & 0o100 != 0) == is_executable);
+        let mode = kept.unwrap_or_else(|| self.sidecar.permissions(entry, self.umask));
         let mode = if is_executable { mode | 0o100 } else { mode & !0o100 };
         let permissions = unset(set_mode(file, mode))?;
         Ok(Dressed { permissions, time: unset(base::set_modified(file, stat.seconds, stat.nanos))? })

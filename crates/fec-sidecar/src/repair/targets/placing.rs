@@ -1,17 +1,22 @@
 //! Gives made entries their names.
 
-use super::Targets;
+use super::owner::{UserAndGroup, give, owner_of};
+use super::{Targets, holes};
 use crate::catalog::hashing::is_whole;
+use crate::examine::written::Written;
 use crate::repair::left_out::{Dressed, is_of_kind, unset};
 use fec_base::error::Result;
 use fec_base::io::base::{self, file_type};
-use fec_base::io::temporary::Temporary;
+use fec_base::io::output::if_any;
+use fec_base::io::temporary::{Temporary, parent, remove_stale};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
+use rustix::process::geteuid;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 
 impl Targets<'_> {
     /// Puts a made entry in its place. Returns false if it is not as recorded.
@@ -34,7 +39,8 @@ impl Targets<'_> {
         match &of.kind {
             EntryKind::Folder => return self.made_folder(entry, &holder, replace),
             EntryKind::Symlink(target) => {
-                let made = self.make_link(&holder, entry, replace, |at| at.create_link(target));
+                let owner = self.owner(&holder, None).map_err(&fail)?;
+                let made = self.make_link(&holder, (entry, owner), replace, |at| at.create_link(target));
                 if !self.is_held(entry, made)? {
                     return Ok(true);
                 }
@@ -44,7 +50,7 @@ impl Targets<'_> {
             EntryKind::HardLink(first) => {
                 let first =
                     self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
-                let made = self.make_link(&holder, entry, replace, |at| at.create_hard_link(&first));
+                let made = self.make_link(&holder, (entry, None), replace, |at| at.create_hard_link(&first));
                 self.is_held(entry, made)?;
                 return Ok(true);
             }
@@ -61,16 +67,18 @@ impl Targets<'_> {
     }
 
     /// Makes a folder, in the place of something else if it replaces that. Returns whether a folder stands there.
-    fn made_folder(&self, entry: usize, holder: &base::Holder<'_>, replace: bool) -> Result<bool> {
+    fn made_folder(&mut self, entry: usize, holder: &base::Holder<'_>, replace: bool) -> Result<bool> {
         let fail = self.fail(entry as u32);
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
         if replace && !is_folder() && holder.stat().is_ok() {
             holder.remove().map_err(&fail)?;
         }
-        match holder.create_folder(mode) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            done => done.map_err(&fail)?,
+        if !is_folder() {
+            match self.new_folder(holder, mode) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                done => done.map_err(&fail)?,
+            }
         }
         Ok(is_folder())
     }
@@ -86,10 +94,16 @@ impl Targets<'_> {
         let fail = self.fail(entry as u32);
         let name = OsString::from(entry.to_string());
         let block = self.sidecar.catalog.block.into();
-        let is_as_written = match self.values.remove(&(entry as u32)) {
-            Some(written) => written.digest(file, block).map(|digest| digest == file.blake3),
+        let all_zeros = || (file.runs.is_empty() && file.tail_len(block) == 0).then(|| Written::new(file));
+        let is_as_written = match self.values.remove(&(entry as u32)).or_else(all_zeros) {
+            Some(written) => {
+                written.digest(block, || self.meter.check())?.map(|digest| digest == file.blake3)
+            }
             None => None,
         };
+        let old = self.base.stat(&self.sidecar.catalog.entries[entry].path).ok();
+        let old = old.filter(|old| replace && file_type(old) == FileType::RegularFile);
+        let owner = self.owner(holder, old.as_ref()).map_err(&fail)?;
         let room = self.room()?;
         let new = room.write(name.as_bytes()).map_err(&fail)?;
         let is_whole = match is_as_written {
@@ -100,10 +114,12 @@ impl Targets<'_> {
             return Ok(false);
         }
         let from = room.holder(name.as_bytes()).map_err(&fail)?;
-        let mut dressed = self.dress(&new, entry, true).map_err(&fail)?;
+        let kept = old.map(|old| old.st_mode & 0o777);
+        give(&new, owner).map_err(&fail)?;
+        let mut dressed = self.dress(&new, entry, kept).map_err(&fail)?;
         match from.rename(holder, replace) {
             Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                dressed = self.copy_across(&new, entry, holder, replace).map_err(&fail)?;
+                dressed = self.copy_across(&new, (entry, owner, kept), holder, replace).map_err(&fail)?;
             }
             done => done.map_err(&fail)?,
         }
@@ -127,23 +143,27 @@ impl Targets<'_> {
     fn make_link(
         &mut self,
         holder: &base::Holder<'_>,
-        entry: usize,
+        (entry, owner): (usize, Option<UserAndGroup>),
         replace: bool,
         make: impl Fn(&base::Holder<'_>) -> io::Result<()>,
     ) -> Result<()> {
         let fail = self.fail(entry as u32);
-        if !replace {
+        if !replace && owner.is_none() {
             return make(holder).map_err(fail);
         }
+        let in_room = |at: &base::Holder<'_>| {
+            make(at)?;
+            owner.map_or(Ok(()), |owner| if_any(at.set_owner(owner)))
+        };
         let name = OsString::from(entry.to_string());
         let new = self.room()?.holder(name.as_bytes()).map_err(&fail)?;
-        let renamed = match make(&new).and_then(|()| new.rename(holder, true)) {
+        let renamed = match in_room(&new).and_then(|()| new.rename(holder, replace)) {
             // The name lies on another file system.
             Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
                 self.beside(entry, holder, &make).and_then(|(temporary, ())| {
                     let name = temporary.path().file_name().unwrap_or_default().to_owned();
                     let beside = holder.sibling(&name)?;
-                    let renamed = temporary.commit(|_| beside.rename(holder, true));
+                    let renamed = temporary.commit(|_| beside.rename(holder, replace));
                     let _ = beside.remove();
                     renamed
                 })
@@ -157,17 +177,23 @@ impl Targets<'_> {
 
     /// Copies a new file into a folder on another file system.
     fn copy_across(
-        &self,
+        &mut self,
         new: &File,
-        entry: usize,
+        (entry, owner, kept): (usize, Option<UserAndGroup>, Option<u32>),
         to: &base::Holder<'_>,
         replace: bool,
     ) -> io::Result<Dressed> {
-        let (temporary, mut copy) = self.beside(entry, to, |at| at.create_file(0o600))?;
-        let mut source = new;
-        io::Seek::seek(&mut source, io::SeekFrom::Start(0))?;
-        io::copy(&mut source, &mut copy)?;
-        let dressed = self.dress(&copy, entry, true)?;
+        let (temporary, copy) = self.beside(entry, to, |at| at.create_file(0o600))?;
+        let len = new.metadata()?.len();
+        copy.set_len(len)?;
+        let mut bytes = vec![0; 256 << 10];
+        for at in (0..len).step_by(bytes.len()) {
+            let bytes = &mut bytes[..(len - at).min(256 << 10) as usize];
+            new.read_exact_at(bytes, at)?;
+            holes::write_new(&copy, bytes, at)?;
+        }
+        give(&copy, owner)?;
+        let dressed = self.dress(&copy, entry, kept)?;
         copy.sync_all()?;
         temporary
             .commit(|path| to.sibling(path.file_name().unwrap_or_default())?.rename(to, replace))
@@ -176,25 +202,69 @@ impl Targets<'_> {
 
     /// Makes something under a temporary name in the folder of an entry. It is removed unless it gets its own name.
     fn beside<T>(
-        &self,
+        &mut self,
         entry: usize,
         to: &base::Holder<'_>,
         make: impl Fn(&base::Holder<'_>) -> io::Result<T>,
     ) -> io::Result<(Temporary, T)> {
         let place = self.base.place(self.entry(entry as u32).0);
+        if self.tidied != parent(&place) {
+            parent(&place).clone_into(&mut self.tidied);
+            remove_stale(&self.tidied, self.progress);
+        }
         Temporary::beside(&place, |path| make(&to.sibling(path.file_name().unwrap_or_default())?))
     }
 
     /// Makes the missing folders around a path that have no entries of their own.
-    fn make_folders(&self, path: &[u8]) -> io::Result<()> {
+    fn make_folders(&mut self, path: &[u8]) -> io::Result<()> {
         for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
             match self.base.stat(&path[..at]) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    self.base.holder(&path[..at])?.create_folder(0o777)?;
+                    let base = self.base;
+                    self.new_folder(&base.holder(&path[..at])?, 0o777)?;
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// The owner that an entry gets; `None` if it stays the caller's. An entry that replaces a file gets the owner of
+    /// that one, else it gets that of the folder.
+    pub(super) fn owner(
+        &self,
+        holder: &base::Holder<'_>,
+        old: Option<&Stat>,
+    ) -> io::Result<Option<UserAndGroup>> {
+        if !geteuid().is_root() {
+            return Ok(None);
+        }
+        let around = match old {
+            Some(old) => *old,
+            None => holder.folder_stat()?,
+        };
+        Ok(Some(owner_of(self.how.owner, (around.st_uid, around.st_gid))))
+    }
+
+    /// Makes a folder that has its owner from the start.
+    ///
+    /// # Errors
+    /// Those of the system, `AlreadyExists` if something stands there.
+    pub(super) fn new_folder(&mut self, holder: &base::Holder<'_>, mode: u16) -> io::Result<()> {
+        let Some(owner) = self.owner(holder, None)? else { return holder.create_folder(mode) };
+        // Entries have the numbers below.
+        let name = OsString::from((self.actions.len() + self.folders).to_string());
+        self.folders += 1;
+        let room = self.room().map_err(io::Error::other)?;
+        let new = room.holder(name.as_encoded_bytes())?;
+        new.create_folder(mode)?;
+        match if_any(new.set_owner(owner)).and_then(|()| new.rename(holder, false)) {
+            Err(e) => {
+                let _ = new.remove_folder();
+                // On another file system it stays the caller's.
+                if e.raw_os_error() == Some(libc::EXDEV) { holder.create_folder(mode) } else { Err(e) }
+            }
+            done => done,
+        }
     }
 }

@@ -18,15 +18,17 @@ pub(crate) fn sync_new(room: &Base) -> io::Result<()> {
 }
 
 /// Removes the rooms of killed repairs: folders with such a name, of processes that are gone, with nothing in them but
-/// files and links that have numbers for names.
+/// files, links and empty folders that have numbers for names.
 pub(crate) fn remove_old_rooms(base: &Base) {
     let Ok((_, folders, _)) = base.list(b"") else { return };
     for folder in folders.iter().filter(|folder| is_of_the_dead(folder)) {
         let Ok((mut files, folders, links)) = base.list(folder) else { continue };
         files.extend(links);
         let is_number = |path: &[u8]| path[folder.len() + 1..].iter().all(u8::is_ascii_digit);
-        if folders.is_empty() && files.iter().all(|file| is_number(file)) {
+        if files.iter().chain(&folders).all(|path| is_number(path)) {
             let removed = files.iter().try_for_each(|file| base.holder(file)?.remove());
+            let removed =
+                removed.and_then(|()| folders.iter().try_for_each(|path| base.holder(path)?.remove_folder()));
             // A room that cannot be removed stays, and harms nobody.
             let _ = removed.and_then(|()| base.holder(folder)?.remove_folder());
         }

@@ -16,7 +16,7 @@ use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::annexes;
 use crate::input::{Content, Input};
 use crate::leftovers::{Beginning, Leftovers, show_root};
-use crate::report::{Examination, ShardReport, ShardState};
+use crate::report::{Examination, NO_RECORD, ShardReport, ShardState};
 use census::Census;
 use census::chains::{Chain, Links};
 use fec_base::context::Context;
@@ -137,7 +137,7 @@ impl FoundChains {
         if !census.gaps.is_empty() {
             let (bytes, places) = (census.gaps.total(), census.gaps.len());
             let (bytes, places) = (counted(bytes, "byte"), counted(places, "place"));
-            damage.push(format!("{bytes} in {places} belong to no intact record"));
+            damage.push(format!("{bytes} in {places} {NO_RECORD}"));
         }
         if !census.has_index(chain) {
             damage.push("no copy of the index is left".to_owned());

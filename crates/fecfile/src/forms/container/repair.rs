@@ -36,7 +36,7 @@ pub(super) fn repair(
     job.check_memory(shape.set_bytes())?;
     let replaces = job.out.is_none() || job.policy.force;
     let files = [NewFile { path, replaces, old: Some(object.clone()) }];
-    let out = Box::new(NewFiles::create(&files, job.policy)?);
+    let out = Box::new(NewFiles::create(&files, job)?);
     let encoded = census.encoded(chain, links, Some(object.as_ref()));
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };

@@ -400,7 +400,7 @@ impl<'a> FileCheck<'a> {
             ("header", &self.damaged_headers),
             ("meta", &self.damaged_meta),
             ("proofs", &self.damaged_proofs),
-            ("shards, or both of their proofs,", &self.damaged_shards),
+            ("a record, or both of its proofs,", &self.damaged_shards),
             ("zeros", &self.damaged_zeros),
         ];
         let parts = parts.into_iter().filter(|(_, ranges)| !ranges.is_empty());

@@ -53,7 +53,7 @@ pub(super) fn repair(
         let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
         made.map_err(|e| Error::io(Action::Create, folder, e))?;
     }
-    let out = Box::new(NewFiles::create(&files, job.policy)?);
+    let out = Box::new(NewFiles::create(&files, job)?);
     let encoded = set.encoded();
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let source =

@@ -58,7 +58,7 @@ pub fn write_in(
     let Plan { geometry, meta, mut output_bytes } = Plan::new(payload, label, options, context)?;
     let n = options.code.n();
     let names: Vec<OsString> = (0..n).map(|i| file_name(&label.files, i)).collect();
-    let out = store.create(&names, output_bytes)?;
+    let out = store.create(&names, output_bytes, context.progress)?;
     let meter = context.meter(Action::Encode, Some(payload.size()));
     let indices: Vec<usize> = (0..n).collect();
     let files = NewShards { out: out.as_ref(), indices: &indices };
@@ -325,6 +325,7 @@ fn put(out: &dyn NewObjects, object: usize, at: u64, bytes: &[u8]) -> io::Result
 mod tests {
     use super::*;
     use crate::error::Place;
+    use fec_base::context::Progress;
     use fec_base::io::ReadAt;
     use fec_base::io::memory::MemoryStore;
     use fec_core::block::Code;
@@ -351,8 +352,13 @@ mod tests {
             self.0.open(name)
         }
 
-        fn create(&self, names: &[OsString], bytes: u64) -> Result<Box<dyn NewObjects>> {
-            Ok(Box::new(BadObjects(self.0.create(names, bytes)?, self.1)))
+        fn create(
+            &self,
+            names: &[OsString],
+            bytes: u64,
+            progress: &dyn Progress,
+        ) -> Result<Box<dyn NewObjects>> {
+            Ok(Box::new(BadObjects(self.0.create(names, bytes, progress)?, self.1)))
         }
     }
 

@@ -7,19 +7,13 @@ use super::recorder::tell;
 use crate::gf256::kernel::aligned::LINE;
 use crate::gf256::kernel::backend::Backend;
 use crate::gf256::kernel::contract::Rows;
-use crate::gf256::kernel::matrix::RowMoves;
+use crate::gf256::kernel::loops;
+use crate::gf256::kernel::loops::matrix::RowMoves;
+use crate::gf256::kernel::loops::runner::Tile;
 use crate::gf256::kernel::program::{Column, Pass};
-use crate::gf256::kernel::runner::Tile;
 use crate::gf256::kernel::tuning::Walk;
 use crate::gf256::products_of;
 use std::ops::Range;
-// The macros look for these modules in the parent module of their caller.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::gf256::kernel::two_layers;
-use crate::gf256::kernel::{
-    aligned, contract, each, four_layers, matrix, parts, passes, program, runner, stream_loops, tail, tuning,
-};
-
 /// A tracing kernel: the loops of a kernel, which tell accesses and compute nothing. Tables are packed as for the
 /// kernel.
 #[allow(clippy::type_complexity)]
@@ -133,7 +127,7 @@ macro_rules! tracing {
     ) => {
         #[allow(dead_code, unused_imports)]
         mod $name {
-            use super::each::looped as each;
+            use crate::gf256::kernel::loops::each::looped as each;
             use super::*;
             use super::{
                 Nothing as Line, Nothing as Part, Nothing as Vector, load as load_vector, load as load_part,
@@ -154,15 +148,15 @@ macro_rules! tracing {
                 turn: stream_turn,
             };
 
-            super::passes::passes! { #[cfg(true)] table_len: $table_len, sums: $sums, tails: false }
+            loops::passes! { #[cfg(true)] table_len: $table_len, sums: $sums, tails: false }
 
-            super::parts::parts! { #[cfg(true)] part: 64 }
+            loops::parts! { #[cfg(true)] part: 64 }
 
             $($passes)*
 
-            super::tail::tail! { #[cfg(true)] }
+            loops::tail! { #[cfg(true)] }
 
-            super::stream_loops::stream_loops! { #[cfg(true)] width: $width, table_len: $table_len }
+            loops::stream_loops! { #[cfg(true)] width: $width, table_len: $table_len }
 
             $($matrix)*
         }
@@ -171,28 +165,28 @@ macro_rules! tracing {
 
 tracing! {
     bytes: width: 64, table_len: 1, sums: 16,
-    passes: { super::four_layers::four_layers! { #[cfg(true)] } }, columns: None, {}
+    passes: { loops::four_layers! { #[cfg(true)] } }, columns: None, {}
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 tracing! {
-    vectors_16: width: 16, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { #[cfg(true)] } },
+    vectors_16: width: 16, table_len: 32, sums: 4, passes: { loops::two_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! { #[cfg(true)] step: 32, table_len: 32, outputs: [1, 2, 3, 4, 5, 6, 7, 8] } }
+    { loops::matrix! { #[cfg(true)] step: 32, table_len: 32, outputs: [1, 2, 3, 4, 5, 6, 7, 8] } }
 }
 
 #[cfg(target_arch = "x86_64")]
 tracing! {
-    vectors_32: width: 32, table_len: 32, sums: 4, passes: { super::two_layers::two_layers! { #[cfg(true)] } },
+    vectors_32: width: 32, table_len: 32, sums: 4, passes: { loops::two_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! { #[cfg(true)] step: 64, table_len: 32, outputs: [1, 2, 3, 4] } }
+    { loops::matrix! { #[cfg(true)] step: 64, table_len: 32, outputs: [1, 2, 3, 4] } }
 }
 
 #[cfg(target_arch = "x86_64")]
 tracing! {
-    vectors_64: width: 64, table_len: 8, sums: 16, passes: { super::four_layers::four_layers! { #[cfg(true)] } },
+    vectors_64: width: 64, table_len: 8, sums: 16, passes: { loops::four_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),
-    { super::matrix::matrix! { #[cfg(true)]
+    { loops::matrix! { #[cfg(true)]
         step: 64, table_len: 8,
         outputs: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24]
     } }

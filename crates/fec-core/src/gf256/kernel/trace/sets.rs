@@ -7,10 +7,11 @@ use super::recorder::{StandIns, recorded};
 use crate::gf256::kernel::aligned::{AlignedBytes, LINE};
 use crate::gf256::kernel::backend::Backend;
 use crate::gf256::kernel::contract::Matrix;
+use crate::gf256::kernel::isa::scalar::CHUNK;
+use crate::gf256::kernel::loops::runner::Step;
+use crate::gf256::kernel::loops::{matrix, runner};
 use crate::gf256::kernel::program::{BLOCK, Pass, Program};
-use crate::gf256::kernel::runner::Step;
-use crate::gf256::kernel::scalar::CHUNK;
-use crate::gf256::kernel::{matrix, runner, scratch};
+use crate::gf256::kernel::scratch;
 use crate::gf256::products_of;
 
 /// Bytes of the stack that a group of outputs of a matrix uses.

@@ -5,7 +5,7 @@ use super::kernels;
 use super::recorder::{WatchedRow, recorded};
 use crate::gf256::kernel::backend::Backend;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::gf256::kernel::nibble;
+use crate::gf256::kernel::isa::nibble;
 use crate::gf256::kernel::tuning::Walk;
 
 /// The accesses of [`Backend::gather`].

@@ -1,0 +1,235 @@
+//! The final report of `protect`, as text and JSON.
+
+use crate::run::target::quoted;
+use crate::say::left_out::{self, LeftOut};
+use crate::say::not_protected::Left;
+use crate::say::sidecar::count;
+use crate::say::spare::spare;
+use crate::say::state::Margin;
+use fec_base::names::{bytes, counted, hex, show, show_bytes};
+use fec_sidecar::protect::Protected;
+use fec_sidecar::update::{Anew, Updated};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// The protection that was made or updated.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) root: String,
+    sidecar: String,
+    base: String,
+    files: u64,
+    folders: u64,
+    links: u64,
+    payload_bytes: u64,
+    /// Those of them that are neither zeros nor duplicates.
+    data_bytes: u64,
+    recovery_bytes: u64,
+    sidecar_bytes: u64,
+    /// The piece that could be lost, and mended.
+    margin: Margin,
+    block_bytes: u32,
+    data: usize,
+    recovery: usize,
+    sets: u32,
+    /// Devices, sockets and FIFOs: they hold no content to protect.
+    skipped: Vec<String>,
+    /// Other sidecars in the folders.
+    sidecars_left_out: Vec<String>,
+    left_out: LeftOut,
+    /// Paths that are not protected although they were named.
+    not_protected: Vec<Left>,
+    /// Paths that an update could not look at, and that stay protected as they were.
+    kept: Vec<Left>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update: Option<Update>,
+    seconds: f64,
+}
+
+/// Most files that are listed. Further files are only counted.
+const LINES: usize = 50;
+
+/// The outcome of an update.
+#[derive(Debug, Serialize)]
+struct Update {
+    generation: u64,
+    written: bool,
+    /// The reason why the sidecar was made anew.
+    anew: Option<String>,
+    unchanged: u64,
+    changed: u64,
+    added: u64,
+    moved: u64,
+    gone: u64,
+    gone_files: Vec<String>,
+    coded_bytes: u64,
+    /// About how many bytes a sidecar would have that is made anew.
+    #[serde(skip)]
+    len_anew: Option<u64>,
+}
+
+impl Update {
+    fn new(updated: &Updated) -> Update {
+        Update {
+            generation: updated.generation,
+            written: updated.written,
+            anew: updated.anew.map(|why| match why {
+                Anew::Weak(sets) => {
+                    format!(
+                        "too much of the recovery data of {} was spent on what is gone",
+                        count(sets, "set", "sets")
+                    )
+                }
+                Anew::Long => "it would be more than twice as long as a new one".to_owned(),
+                Anew::SmallBlocks => "its blocks were too small for so many bytes".to_owned(),
+                Anew::Sha256 => "it had no SHA-256 of its files".to_owned(),
+            }),
+            unchanged: updated.unchanged,
+            changed: updated.changed,
+            added: updated.added,
+            moved: updated.moved,
+            gone: updated.gone.len() as u64,
+            gone_files: updated.gone.iter().map(|path| show_bytes(path)).collect(),
+            coded_bytes: updated.coded_len,
+            len_anew: updated.len_anew,
+        }
+    }
+
+    fn describe(&self, sidecar: &str) -> String {
+        let counts = [
+            (self.unchanged, "as they were"),
+            (self.changed, "changed"),
+            (self.added, "new"),
+            (self.moved, "moved"),
+            (self.gone, "gone"),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        let what = match (&self.anew, self.written) {
+            (Some(why), _) => format!("{sidecar} was made anew, because {why}"),
+            (None, true) => format!("{sidecar} was updated: {} coded", bytes(self.coded_bytes)),
+            (None, false) => format!("{sidecar} is up to date"),
+        };
+        let mut out = String::new();
+        for path in self.gone_files.iter().take(LINES) {
+            out.push_str(&format!("  gone       {path}\n"));
+        }
+        if self.gone_files.len() > LINES {
+            out.push_str(&format!("  and {} more\n", self.gone_files.len() - LINES));
+        }
+        out.push_str(&format!("files: {}\n{what}\n", told.join(", ")));
+        out
+    }
+}
+
+impl Report {
+    pub(crate) fn new(
+        protected: &Protected,
+        updated: Option<&Updated>,
+        output: &Path,
+        started: Instant,
+    ) -> Report {
+        Report {
+            root: hex(&protected.root),
+            sidecar: show(output),
+            base: show(&protected.base),
+            files: protected.files,
+            folders: protected.folders,
+            links: protected.links,
+            payload_bytes: protected.files_len,
+            data_bytes: protected.data_len,
+            recovery_bytes: protected.recovery_len,
+            sidecar_bytes: protected.sidecar_len,
+            margin: Margin::of_spare(&protected.spare),
+            block_bytes: protected.block,
+            data: protected.code.0,
+            recovery: protected.code.1,
+            sets: protected.sets,
+            skipped: protected.skipped.iter().map(show).collect(),
+            sidecars_left_out: protected.sidecars.iter().map(show).collect(),
+            left_out: LeftOut::new(&protected.excluded),
+            not_protected: Left::all(&protected.omitted),
+            kept: Left::all(&protected.kept),
+            update: updated.map(Update::new),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// The report; `is_all` lists all paths that are not protected, rather than a few.
+    pub(crate) fn describe(&self, protected: &Protected, is_all: bool) -> String {
+        let files = count(self.files, "file", "files");
+        let mut out = self.update.as_ref().map_or_else(String::new, |update| update.describe(&self.sidecar));
+        out.push_str(&format!(
+            "{} ({}) protects {files} ({})\nit can mend {}\n",
+            self.sidecar,
+            bytes(self.sidecar_bytes),
+            bytes(self.payload_bytes),
+            spare(&protected.spare, false)
+        ));
+        out.push_str(&self.growth());
+        if self.data_bytes < self.payload_bytes {
+            let spared = self.payload_bytes - self.data_bytes;
+            let spared = bytes(spared);
+            out.push_str(&format!("{spared} are zeros or duplicates, which take no recovery data\n"));
+        }
+        if self.sidecar_bytes > self.data_bytes {
+            let (sidecar, data) = (&self.sidecar, bytes(self.data_bytes));
+            out.push_str(&format!("{sidecar} is larger than the {data} that it has recovery data for\n"));
+        }
+        if !protected.is_beside {
+            let base = quoted(&protected.base);
+            out.push_str(&format!("to verify and repair them, name their base: --base {base}\n"));
+        }
+        if !protected.skipped.is_empty() {
+            out.push_str(&format!(
+                "left out, because they are devices, sockets or pipes: {}\n",
+                self.skipped.join(", ")
+            ));
+        }
+        if !self.sidecars_left_out.is_empty() {
+            let named: Vec<&str> = self.sidecars_left_out.iter().take(LINES).map(String::as_str).collect();
+            out.push_str(&format!(
+                "left out, because they are other sidecars, or belong to them: {}\n",
+                named.join(", ")
+            ));
+        }
+        out.push_str(&left_out::describe(&protected.excluded, &protected.base));
+        if !self.kept.is_empty() {
+            let count = counted(self.kept.len(), "path");
+            out.push_str(&format!("as protected before, because it cannot be looked at: {count}\n"));
+            out.push_str(&Left::list(&self.kept, is_all));
+        }
+        if !self.not_protected.is_empty() {
+            let count = counted(self.not_protected.len(), "path");
+            out.push_str(&format!(
+                "not protected: {count}; run it again as a user who may read it, when nobody writes to it, or leave it \
+                 out with --exclude\n"
+            ));
+            out.push_str(&Left::list(&self.not_protected, is_all));
+        }
+        out
+    }
+
+    /// Tells by how much updates have made the sidecar longer than a new one, and what ends that.
+    fn growth(&self) -> String {
+        /// Per cent that are worth a word.
+        const MUCH: u64 = 25;
+        let Some(anew) = self.update.as_ref().and_then(|update| update.len_anew) else {
+            return String::new();
+        };
+        match self.sidecar_bytes.saturating_sub(anew) * 100 / anew.max(1) {
+            0..MUCH => String::new(),
+            more => format!("{more} % larger than a new one would be; fec protect -f makes it anew\n"),
+        }
+    }
+
+    /// The paths that are not protected, or not as they are now, in a line.
+    pub(crate) fn verdict(&self) -> String {
+        let counts = [(self.not_protected.len(), "not protected"), (self.kept.len(), "only as before")];
+        let told = counts.iter().filter(|(paths, _)| *paths > 0);
+        let told: Vec<String> =
+            told.map(|(paths, what)| format!("{} {what}", counted(*paths, "path"))).collect();
+        format!("{}: {}", self.sidecar, told.join(", "))
+    }
+}

@@ -1,0 +1,194 @@
+//! Groups: positions and recovery shards that share a code, in sets (section 17.1).
+
+use super::area::Area;
+use crate::area::AreaCode;
+use crate::block::Code;
+use crate::error::FormatError;
+use crate::format::{is_zero, u32_at, u64_at};
+
+/// Bytes of the record of an area or a group.
+pub(super) const RECORD_LEN: usize = 32;
+/// Neighbouring positions that stay in one set of a wide code.
+pub const RUN: u64 = 128;
+
+/// The code of the sets of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupCode {
+    /// The code of section 2, with at most 256 shards.
+    Small(Code),
+    /// The code of section 22, with at most 65,536 shards.
+    Wide(AreaCode),
+}
+
+impl GroupCode {
+    /// Originals of a set.
+    pub fn k(self) -> u64 {
+        match self {
+            GroupCode::Small(code) => code.k() as u64,
+            GroupCode::Wide(code) => code.k() as u64,
+        }
+    }
+
+    /// Recovery shards of a set.
+    pub fn m(self) -> u64 {
+        match self {
+            GroupCode::Small(code) => code.m() as u64,
+            GroupCode::Wide(code) => code.m() as u64,
+        }
+    }
+
+    /// The number that the record has for the code.
+    fn number(self) -> u16 {
+        match self {
+            GroupCode::Small(_) => 0,
+            GroupCode::Wide(_) => 1,
+        }
+    }
+}
+
+/// A group: G sets of one code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SidecarGroup {
+    /// The code, with k and m.
+    pub code: GroupCode,
+    /// G.
+    pub sets: u32,
+    /// The area of the group's recovery shards.
+    pub area: u32,
+    /// The block of the area at which they begin.
+    pub first: u64,
+}
+
+impl SidecarGroup {
+    /// The number of positions: k·G.
+    pub fn positions(&self) -> u64 {
+        self.code.k() * u64::from(self.sets)
+    }
+
+    /// The number of recovery shards: m·G.
+    pub fn recovery(&self) -> u64 {
+        self.code.m() * u64::from(self.sets)
+    }
+
+    /// Neighbouring positions of one set.
+    pub fn run(&self) -> u64 {
+        match self.code {
+            GroupCode::Small(_) => 1,
+            GroupCode::Wide(_) if self.sets == 1 => self.code.k(),
+            GroupCode::Wide(_) => RUN,
+        }
+    }
+
+    /// The set of a position of the group, and its number among the originals of the set.
+    pub fn original(&self, position: u64) -> (u64, u64) {
+        let (run, sets) = (self.run(), u64::from(self.sets));
+        (position / run % sets, position / (run * sets) * run + position % run)
+    }
+
+    /// The position in the group of an original of a set.
+    pub fn position(&self, set: u64, original: u64) -> u64 {
+        let run = self.run();
+        (original / run * u64::from(self.sets) + set) * run + original % run
+    }
+
+    /// The number in the group of recovery shard `shard` of a set.
+    pub fn shard(&self, set: u64, shard: u64) -> u64 {
+        shard * u64::from(self.sets) + set
+    }
+
+    /// The set of a recovery shard of the group.
+    pub fn set_of_shard(&self, shard: u64) -> u64 {
+        shard % u64::from(self.sets)
+    }
+
+    /// The most neighbouring positions, wherever they begin, of which no set has more than `count`.
+    pub fn most_neighbours(&self, count: u64) -> u64 {
+        let run = self.run();
+        (count / run * run * u64::from(self.sets) + count % run).min(self.positions())
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.code.k() as u16).to_le_bytes());
+        out.extend_from_slice(&(self.code.m() as u16).to_le_bytes());
+        out.extend_from_slice(&self.sets.to_le_bytes());
+        out.extend_from_slice(&self.area.to_le_bytes());
+        out.extend_from_slice(&self.code.number().to_le_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&self.first.to_le_bytes());
+        out.extend_from_slice(&[0; 8]);
+    }
+
+    /// Parses a record. `has_wide` tells whether the code may be a wide one.
+    pub(super) fn parse(bytes: &[u8], areas: &[Area], has_wide: bool) -> Result<SidecarGroup, FormatError> {
+        const WRONG: FormatError = FormatError::Catalog("a group is not possible");
+        let (counts, number) = (u32_at(bytes, 0) as usize, u32_at(bytes, 12));
+        let (k, m) = (counts & 0xffff, counts >> 16);
+        let (sets, area, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
+        let code = match number {
+            0 => Code::new(k, m).ok().map(GroupCode::Small),
+            1 if has_wide => AreaCode::new(k, m).ok().map(GroupCode::Wide),
+            _ => None,
+        };
+        let group = SidecarGroup { code: code.ok_or(WRONG)?, sets, area, first };
+        let blocks = areas.get(area as usize).ok_or(WRONG)?.blocks;
+        let is_possible = m > 0
+            && sets > 0
+            && group.code.k().is_multiple_of(group.run())
+            && first.checked_add(group.recovery()).is_some_and(|end| end <= blocks)
+            && is_zero(&bytes[24..]);
+        is_possible.then_some(group).ok_or(WRONG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(code: GroupCode, sets: u32) -> SidecarGroup {
+        SidecarGroup { code, sets, area: 0, first: 0 }
+    }
+
+    fn groups() -> [SidecarGroup; 4] {
+        let small = GroupCode::Small(Code::new(5, 2).unwrap());
+        let wide = |k| GroupCode::Wide(AreaCode::new(k, 100).unwrap());
+        [group(small, 3), group(small, 1), group(wide(300), 1), group(wide(256), 3)]
+    }
+
+    /// Each position is one original of one set.
+    #[test]
+    fn positions_and_originals_are_the_same() {
+        for group in groups() {
+            let mut seen = vec![false; group.positions() as usize];
+            for set in 0..u64::from(group.sets) {
+                for original in 0..group.code.k() {
+                    let position = group.position(set, original);
+                    assert_eq!(group.original(position), (set, original));
+                    assert!(!std::mem::replace(&mut seen[position as usize], true));
+                }
+            }
+            assert!(seen.iter().all(|seen| *seen));
+        }
+    }
+
+    /// No window of so many positions has more of one set, and some window of one more has.
+    #[test]
+    fn neighbours_are_spread_over_the_sets() {
+        for group in groups() {
+            for count in [0, 1, 2, 4, 5, 127, 128, 129, 200] {
+                let count = count.min(group.code.k());
+                let most_of_a_set = |window: u64| {
+                    let starts = 0..=group.positions() - window;
+                    let in_set = |start: u64, set| {
+                        (start..start + window).filter(|position| group.original(*position).0 == set).count()
+                    };
+                    starts.map(|start| (0..u64::from(group.sets)).map(|set| in_set(start, set)).max()).max()
+                };
+                let most = group.most_neighbours(count);
+                assert!(most_of_a_set(most).flatten().unwrap_or(0) as u64 <= count);
+                if most < group.positions() {
+                    assert!(most_of_a_set(most + 1).flatten().unwrap() as u64 > count, "{group:?} {count}");
+                }
+            }
+        }
+    }
+}
