@@ -5,10 +5,10 @@
 
 Each round protects a random tree, and then changes the tree and updates the sidecar a few times. After each update `fec
 verify` has to say that all is intact, and so has the oracle; the sidecar must only have grown, unless fec says that it
-made a new one. Random damage to files and sidecar follows, by which no set loses more than it can stand; `fec repair`
-must then make the tree what it was, byte for byte, with modes and times. Some updates are killed first, and some meet
-rot in files that nobody touched, which must not be taken for an edit. Round r of seed S is round 0 of seed S + r: a
-failure prints the seed and the changes, and leaves the tree. Exit code 1 when there are failures.
+made a new one or wrote it again. Random damage to files and sidecar follows, by which no set loses more than it can
+stand; `fec repair` must then make the tree what it was, byte for byte, with modes and times. Some updates are killed
+first, and some meet rot in files that nobody touched, which must not be taken for an edit. Round r of seed S is round 0
+of seed S + r: a failure prints the seed and the changes, and leaves the tree. Exit code 1 when there are failures.
 """
 import argparse
 import collections
@@ -282,12 +282,13 @@ class Round:
         expect(sum(update[x] for x in ("unchanged", "changed", "added", "moved")) == len(files), "the counts do not sum up to %d: %s" % (len(files), update))
         if not update["written"]:
             expect(new == old, "it says that nothing was written")
-        elif update["anew"] is None:
+        elif update["anew"] is None and not update["joined"]:
             expect(len(new) > len(old) and new.startswith(old), "the sidecar did not only grow")
             expect(update["generation"] > 1, str(update))
-        expect(update["anew"] is None or update["generation"] == 1, str(update))
+        is_new = update["anew"] is not None or update["joined"]
+        expect(not is_new or update["generation"] == 1, str(update))
         expect(update["coded_bytes"] <= report["payload_bytes"], str(update))
-        self.counts["not written" if not update["written"] else "anew" if update["anew"] else "appended"] += 1
+        self.counts["not written" if not update["written"] else "anew" if update["anew"] else "joined" if update["joined"] else "appended"] += 1
         self.most = max(self.most, update["generation"])
         return report
 
@@ -519,11 +520,12 @@ class Round:
                     report = self.update(before, None)
             expect(self.same(tree), "the tree is another: " + difference(tree, look(self.base)))
             self.is_intact("after an update")
-            if report["update"]["anew"] is None and report["update"]["written"] and is_whole:
+            is_new = report["update"]["anew"] is not None or report["update"]["joined"]
+            if not is_new and report["update"]["written"] and is_whole:
                 self.run("verify", self.name, "--root", root, exits=(0, 1, 3))
                 expect(oracle_sidecar.Reader(self.sidecar(), bytes.fromhex(root)).catalog.root.hex() == root, "the root of before is not readable")
             root = report["root"]
-            if report["update"]["anew"] is not None:
+            if is_new:
                 is_whole = True
             if rng.random() < 0.7:
                 lost = self.counts["pieces of generations before lost"]

@@ -77,8 +77,9 @@ def check_folders(kinds):
 class Catalog:
     """§17.2, §17.3: the metadata of an encoding, checked"""
 
-    def __init__(self, metadata, layout, pg):
-        self.before, self.generation, start, blocks, size, block = struct.unpack_from("<32sQQQQI", layout)
+    def __init__(self, metadata, layout, pg, size, whole=None):
+        """size: bytes of the catalog; whole: the area of the generation that this one differs from"""
+        self.before, self.generation, start, blocks, _, block = struct.unpack_from("<32sQQQQI", layout)
         if size > len(metadata) or size < 64:
             raise Fault("invalid", "§17.4: the catalog is longer than the metadata, or too short")
         data = metadata[:size]
@@ -124,6 +125,8 @@ class Catalog:
             raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
         if self.generation == 1 and (start or areas > 1):
             raise Fault("invalid", "§17.4: generation 1 has one area, which starts at 0")
+        if whole and list(whole) not in self.areas:
+            raise Fault("invalid", "§17.4: the area of the whole generation is none of these")
         self.read_attributes(attributes)
         if sum(x.size for x in self.entries) != total:
             raise Fault("invalid", "§17.2: the sum of the sizes")

@@ -15,7 +15,7 @@ from .parts import (
     write_entries,
 )
 from .protected import SMALL, even, file, in_hex, items_of, zeroed
-from .writer import Draft, Item, path_limit, seal
+from .writer import Draft, Item, difference, path_limit, seal
 
 # block 1024, three anchors: of a at 0 and at 65,536, of b at 0
 TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]
@@ -591,6 +591,47 @@ def error_cases():
     z = flipped(more_data, 20, len(more_data) - 1)           # one piece of each is usable, which is enough
     good("generations-four-one-piece-each", "§17.6: the fourth of four, of each of which one piece is left", flipped(data, 20, len(data) - 1) + z + flipped(x, 20, len(x) - 1) + flipped(y[0], 20, len(y[0]) - 1), y[2], generation=4)
     add("generations-four-two-lost", "§17.6: of the second and the third nothing is left", "ambiguous", data + bytes(len(more_data) + len(x)) + y[0])
+
+    # ---- §17.4, differences
+    first = draft()
+    seal(first)
+    whole = E, first.metadata()[0]
+    behind = len(whole[1]) - len(first.catalog()) + 16 * len(first.digests) + 8 * len(first.anchors)
+
+    def differs(start=len(data), areas=first_areas, before=E, generation=2, to=whole, change=lambda x: x, **options):
+        """A further generation as a difference; change: of the payload"""
+        d = draft(fields(D_, b"\x03b/c" if generation == 2 else b"\x02b/"))
+        d.areas, d.recovery = [list(x) for x in areas], []
+        return seal(d, start, before, generation, payload=lambda metadata, size: change(difference(to, metadata, size, behind)), **options)
+
+    def poked(at, value):
+        return lambda x: x[:at] + value + x[at + len(value):]
+
+    x, Ed, rd = differs()
+    good("difference", "§17.4: the second generation is a difference to the first", data + x, rd, generation=2)
+    good("difference-root-1", "§17.4: the same, with the root of the first given", data + x, root, given=root, generation=1)
+    good("difference-pieces-lost", "§17.4: of both generations one piece is left", flipped(data, 20, len(data) - 1) + flipped(x, 20, len(x) - 1), rd, generation=2)
+    add("difference-alone", "§17.4: of the whole generation nothing is left", "damaged", flipped(data, *[p + 20 for p in places]) + x)
+    y = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3)
+    good("difference-third", "§17.4: the third generation is a difference to the first, as the second is", data + x + y[0], y[2], generation=3)
+    z = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3, geometry=dict(k=2, m=1), drop=(0, 2))
+    good("difference-third-newer", "§17.4: of the third one piece is left, and two are needed: to be reported", data + x + z[0], rd, generation=2, newer=3, choice=True)
+    good("difference-third-second-lost-root-3", "§17.4: of the second nothing is left, the root of the third is given", data + bytes(len(x)) + y[0], y[2], given=y[2], generation=3)
+    y = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3, to=(Ed, whole[1]))
+    good("difference-of-difference", "§17.4: the third is a difference to the second, which is one: it cannot be restored", data + x + y[0], rd, generation=2, newer=3)
+    y = differs(to=(bytes(32), whole[1]))
+    good("difference-unknown", "§17.4: a difference to what is not there", data + y[0], root, generation=1, newer=2)
+    y = differs(areas=[[7, 2, 3, q]])
+    good("difference-no-area", "§17.4: the area of the whole generation is none of the catalog's", data + y[0], root, generation=1, choice=True)
+    z = seal(draft(), 0, digest(BLAKE3, b"unknown"), 3)
+    y = differs(len(z[0]), first_areas, digest(BLAKE3, b"other"), 3, to=(z[1], whole[1]))
+    good("difference-not-before", "§17.4: the whole generation has no smaller number", z[0] + y[0], z[2], generation=3)
+    for name, change in (("zero-4", poked(4, b"\1")), ("zero-24", poked(31, b"\1")), ("catalog-more", poked(8, b"\xff" * 8)), ("metadata-more", poked(16, b"\xff" * 8)),
+                         ("metadata-fewer", lambda x: poked(16, struct.pack("<Q", struct.unpack_from("<Q", x, 16)[0] - 1))(x)),
+                         ("step-nothing", lambda x: x + bytes(3)), ("skip-out", lambda x: x + b"\1\0\1x"), ("copy-out", lambda x: x + b"\0\1\0"), ("add-out", lambda x: x + b"\0\0\2x"), ("step-cut", lambda x: x + b"\0"), ("copy-huge", lambda x: x + b"\0" + varint((1 << 63) - 1) + b"\0")):
+        good("difference-" + name, "§17.4: a difference that breaks a rule: the first is meant", data + differs(change=change)[0], root, generation=1, newer=2, choice=True)
+    for version in (0, 1, 3):
+        add("difference-version-%d" % version, "§17.4: the version of a difference", "refused", data + differs(change=poked(0, struct.pack("<I", version)))[0])
     other_features = seal(draft(put(features=4)))
     add("refused-other-root", "§17.6, §11: the only catalog is refused, and another root is given: refused goes before wrong-root", "refused", other_features[0], root)
     add("refused-its-root", "§17.6: the root of a catalog that is refused is given", "refused", other_features[0], other_features[2])

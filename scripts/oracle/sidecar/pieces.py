@@ -8,7 +8,7 @@ from ..encoding.sets import restore_group
 from ..encoding.trees import follow_proof, group_root, proof_size
 from ..encoding.writer import Group
 from ..hashes import crc32c, digest
-from .catalog import Catalog, places_of
+from .catalog import Catalog, Cursor, places_of
 from .parts import (
     GONE, HEADER, LAYOUT, MAGIC_P, NOTHING, SIDECAR, area_size, block_place, catalog_root, piece_place, plain_digests,
 )
@@ -133,22 +133,62 @@ class Encoding:
         self.roots[piece.s] = (piece.sr, piece.O)
 
     def restore(self):
-        layout = self.first.layout
-        self.before, self.generation, _, _, size = struct.unpack_from("<32sQQQQ", layout)
+        self.before, self.generation, _, _, self.size = struct.unpack_from("<32sQQQQ", self.first.layout)
+        self.is_difference = self.size == self.first.pg.payload
+        self.whole = self.payload = None
         try:
-            metadata = restore_group(self.first.pg, self.sets, self.roots)
-            self.metadata, self.root = metadata, catalog_root(metadata[:size])
-            self.catalog = Catalog(metadata, layout, self.first.pg)
+            self.payload = restore_group(self.first.pg, self.sets, self.roots)
         except Fault as fault:
             self.fault = fault
 
+    def read(self, found):
+        """§17.4: the metadata, from the payload and that of the whole generation that this differs from"""
+        if self.payload is None:
+            return
+        metadata, size, area = self.payload, self.size, None
+        try:
+            if self.is_difference:
+                metadata, size, area = self.apply(found)
+            self.root = catalog_root(metadata[:size])
+            self.catalog = Catalog(metadata, self.first.layout, self.first.pg, size, area)
+        except Fault as fault:
+            self.fault = fault
+
+    def apply(self, found):
+        """§17.4: (metadata, bytes of the catalog, area of the whole generation)"""
+        if len(self.payload) < 64:
+            raise Fault("invalid", "§17.4: a difference is too short")
+        version, zero, size, total, more, named = struct.unpack_from("<IIQQQ32s", self.payload)
+        if version != 2:
+            raise Fault("refused", "§17.4: the version of a difference")
+        if zero or more or size > total:
+            raise Fault("invalid", "§17.4: the head of a difference")
+        x = found.get(named)
+        if x is None or x.is_difference or x.payload is None and x.fault.cls != "invalid":
+            self.payload = None
+            raise Fault("damaged", "§17.4: the whole generation is not there")
+        self.whole = x
+        if x.payload is None or x.generation >= self.generation:
+            raise Fault("invalid", "§17.4: the whole generation is invalid, or not before this one")
+        cursor, at, out = Cursor(self.payload[64:]), 0, b""
+        while cursor.pos < len(cursor.data):
+            skip, copy = cursor.varint(), cursor.varint()
+            added = cursor.take(cursor.varint())
+            if at + skip + copy > len(x.payload) or not copy + len(added) or len(out) + copy + len(added) > total:
+                raise Fault("invalid", "§17.4: a step of a difference")
+            out += x.payload[at + skip:at + skip + copy] + added
+            at += skip + copy
+        if len(out) != total:
+            raise Fault("invalid", "§17.4: the length that a difference gives")
+        return out, size, layout_area(x.first.pg, x.first.layout)
+
     def is_coded_right(self):
-        """Tells whether the metadata, coded once more, gives E"""
-        return self.root is not None and Group(self.first.pg, self.metadata, digest(BLAKE3, self.first.layout)).gr == self.first.E
+        """Tells whether the payload, coded once more, gives E"""
+        return self.payload is not None and Group(self.first.pg, self.payload, digest(BLAKE3, self.first.layout)).gr == self.first.E
 
     def counts(self):
         """§17.6"""
-        return self.catalog or self.root and self.fault.cls == "refused"
+        return self.catalog or self.payload is not None and self.fault.cls == "refused"
 
 
 def encodings(pieces):
@@ -157,6 +197,8 @@ def encodings(pieces):
         out.setdefault(piece.E, Encoding(piece)).add(piece)
     for x in out.values():
         x.restore()
+    for x in out.values():
+        x.read(out)
     return out
 
 
@@ -215,6 +257,8 @@ class Reader:
             x = found[x.before]
             if layout_area(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
                 self.generations.append(x)
+        if meant.whole and meant.whole not in self.generations:
+            self.generations.append(meant.whole)
         # copies: for each piece of the catalog's areas, the headers that were found
         areas, copies = [tuple(x) for x in self.catalog.areas], {}
         for head in sorted(notes.heads):
@@ -222,7 +266,8 @@ class Reader:
                 copies.setdefault((head.area, head.t), []).append(head)
         # moves: (place of a piece, how far the piece has moved), by place
         self.moves = sorted((x[0].pos - x[0].shift, 0 if any(not y.shift for y in x) else x[0].shift) for x in copies.values())
-        self.mine = [p for p in pieces if p.E == meant.first.E]
+        # needed: its own pieces, and those of the whole generation that it differs from
+        self.needed = [(x.first, [p for p in pieces if p.E == x.first.E]) for x in (meant, meant.whole) if x]
         self.newer = max((x.generation for x in found.values() if x.generation > self.catalog.generation and not x.root), default=None)
         # recovery: the m·G shards of each group, None for an erasure
         # idle: for each group, the sets whose recovery shards serve nothing (§17.7)
@@ -255,7 +300,7 @@ class Reader:
     def whole(self):
         """Tells whether the sidecar is as it was written (choice: anything behind the last area is wrong, even a
         generation that is not meant)"""
-        placed = {p.t for p in self.mine if not p.shift}
         intact, count = self.count()
         end = self.catalog.areas[-1][0] + area_size(self.catalog.areas[-1], self.catalog.block)
-        return intact == count and not self.displaced and len(placed) == self.catalog.areas[-1][2] and len(self.data) == end
+        return intact == count and not self.displaced and len(self.data) == end and all(
+            len({p.t for p in mine if not p.shift}) == layout_area(first.pg, first.layout)[2] for first, mine in self.needed)

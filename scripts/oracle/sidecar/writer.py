@@ -199,12 +199,23 @@ def check_paths(draft):
     return draft
 
 
-def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=()):
+def difference(whole, metadata, size, behind, version=2):
+    """§17.4: a difference to the metadata of `whole`, (E, metadata), that has the last `behind` bytes in common with
+    it. size: bytes of the catalog"""
+    E, old = whole
+    ahead = metadata[:len(metadata) - behind]
+    steps = varint(0) * 2 + varint(len(ahead)) + ahead + varint(len(old) - behind) + varint(behind) + varint(0)
+    return struct.pack("<IIQQQ", version, 0, size, len(metadata), 0) + E + steps
+
+
+def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=(), payload=None):
     """§17.4, §17.5: (the bytes of an area, E, root). Hooks: late changes the draft when its area is known, layout and
     piece change bytes that are written. geometry: fields of Pg (and L with them) that are changed before anything is
-    built; lie: fields of Pg that differ from the group that is built; drop: pieces that are overwritten with zeros."""
+    built; lie: fields of Pg that differ from the group that is built; drop: pieces that are overwritten with zeros.
+    payload: makes the payload, whose length is always the same, from the metadata and the bytes of the catalog."""
+    payload = payload or (lambda metadata, cut: metadata)
     draft.areas.append([start, len(draft.recovery), 2, 64])
-    size = len(draft.metadata()[0])
+    size = len(payload(*draft.metadata()))
     pg = metadata_geometry(*(max(1, x) for x in draft.groups[-1][:2]), size) if draft.groups else metadata_geometry(1, 1, size)
     if geometry:
         pg = pg._replace(**geometry)
@@ -215,11 +226,14 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
     if late:
         late(draft)
     metadata, cut = draft.metadata()
-    assert len(metadata) == size
+    root = catalog_root(metadata[:cut])
+    coded = payload(metadata, cut)
+    assert len(coded) == size
+    cut = cut if coded is metadata else size
     lay = bytearray(before + struct.pack("<QQQQI", generation, start, area[1], cut, draft.block) + bytes(28))
     if layout:
         layout(lay)
-    group = EncodingGroup(pg, metadata, digest(BLAKE3, bytes(lay)), alter, lie)
+    group = EncodingGroup(pg, coded, digest(BLAKE3, bytes(lay)), alter, lie)
     out = bytearray(area_size(area, draft.block))
     for b, data in enumerate(draft.recovery):
         at = block_place(b, area, draft.block)
@@ -235,4 +249,4 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
             data = put_crc(head, rest) + group.shards[i][s]
             at = piece_place(t, area, draft.block)
             out[at:at + area[3]] = bytes(area[3]) if t in drop else data.ljust(area[3], b"\0")
-    return bytes(out), group.gr, catalog_root(metadata[:cut])
+    return bytes(out), group.gr, root

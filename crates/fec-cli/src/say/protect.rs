@@ -64,9 +64,8 @@ struct Update {
     gone: u64,
     gone_files: Vec<String>,
     coded_bytes: u64,
-    /// About how many bytes a sidecar would have that is made anew.
-    #[serde(skip)]
-    len_anew: Option<u64>,
+    /// True if the sidecar was written again, with the recovery data that it kept.
+    joined: bool,
 }
 
 impl Update {
@@ -81,7 +80,7 @@ impl Update {
                         count(sets, "set", "sets")
                     )
                 }
-                Anew::Long => "it would be more than twice as long as a new one".to_owned(),
+                Anew::Long => "hardly any of its recovery data could be kept".to_owned(),
                 Anew::SmallBlocks => "its blocks were too small for so many bytes".to_owned(),
                 Anew::Sha256 => "it had no SHA-256 of its files".to_owned(),
             }),
@@ -92,7 +91,7 @@ impl Update {
             gone: updated.gone.len() as u64,
             gone_files: updated.gone.iter().map(|path| show_bytes(path)).collect(),
             coded_bytes: updated.coded_len,
-            len_anew: updated.len_anew,
+            joined: updated.is_joined,
         }
     }
 
@@ -108,6 +107,9 @@ impl Update {
         let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
         let what = match (&self.anew, self.written) {
             (Some(why), _) => format!("{sidecar} was made anew, because {why}"),
+            (None, true) if self.joined => {
+                format!("{sidecar} was updated and written again: {} coded", bytes(self.coded_bytes))
+            }
             (None, true) => format!("{sidecar} was updated: {} coded", bytes(self.coded_bytes)),
             (None, false) => format!("{sidecar} is up to date"),
         };
@@ -167,7 +169,6 @@ impl Report {
             bytes(self.payload_bytes),
             spare(&protected.spare, false)
         ));
-        out.push_str(&self.growth());
         if self.data_bytes < self.payload_bytes {
             let spared = self.payload_bytes - self.data_bytes;
             let spared = bytes(spared);
@@ -209,19 +210,6 @@ impl Report {
             out.push_str(&Left::list(&self.not_protected, is_all));
         }
         out
-    }
-
-    /// Tells by how much updates have made the sidecar longer than a new one, and what ends that.
-    fn growth(&self) -> String {
-        /// Per cent that are worth a word.
-        const MUCH: u64 = 25;
-        let Some(anew) = self.update.as_ref().and_then(|update| update.len_anew) else {
-            return String::new();
-        };
-        match self.sidecar_bytes.saturating_sub(anew) * 100 / anew.max(1) {
-            0..MUCH => String::new(),
-            more => format!("{more} % larger than a new one would be; fec protect -f makes it anew\n"),
-        }
     }
 
     /// The paths that are not protected, or not as they are now, in a line.

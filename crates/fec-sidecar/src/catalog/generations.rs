@@ -7,6 +7,7 @@ use fec_core::digest::Digest;
 use fec_core::error::{Class as FormatClass, FormatError};
 use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::difference::Difference;
 use fec_core::format::sidecar::piece::{Generation, Layout};
 use fec_core::format::sidecar::stat::Stats;
 use std::collections::{HashMap, HashSet};
@@ -26,7 +27,17 @@ pub struct PiecesFound {
     /// The fewest pieces that a set has beyond those it needs.
     pub spare: u64,
     /// Pieces that are not in their places.
-    pub(crate) displaced: Vec<u64>,
+    pub(crate) displaced: u64,
+}
+
+impl PiecesFound {
+    /// Adds the pieces of another generation that is needed too.
+    fn add(&mut self, other: &PiecesFound) {
+        self.all += other.all;
+        self.intact += other.intact;
+        self.spare = self.spare.min(other.spare);
+        self.displaced += other.displaced;
+    }
 }
 
 /// Metadata that was restored.
@@ -37,7 +48,20 @@ pub(crate) struct Opened {
     /// Offset of the first piece.
     pub(crate) first: u64,
     pub(crate) metadata: Vec<u8>,
+    /// Bytes of the catalog in it.
+    pub(crate) catalog_len: u64,
     pub(crate) pieces: PiecesFound,
+    /// The origin of the metadata, if the payload is a difference.
+    pub(crate) difference: Option<FromWhole>,
+}
+
+/// The origin of metadata that was restored by a difference.
+#[derive(Debug)]
+pub(crate) struct FromWhole {
+    /// The whole generation.
+    pub(crate) whole: Generation,
+    /// The difference.
+    pub(crate) payload: Vec<u8>,
 }
 
 /// An encoding whose metadata can be restored.
@@ -84,12 +108,37 @@ pub(crate) struct Parsed {
 }
 
 impl Opened {
+    /// The bytes that its pieces code.
+    pub(crate) fn payload(self) -> Vec<u8> {
+        self.difference.map_or(self.metadata, |of| of.payload)
+    }
+
+    /// Applies the payload, which is a difference, to the metadata of the whole generation that it names.
+    pub(crate) fn apply_to(&mut self, whole: &Opened) {
+        let payload = std::mem::take(&mut self.metadata);
+        let is_before = whole.of.layout.generation < self.of.layout.generation;
+        let applied = match (&whole.rule, is_before) {
+            (Some(rule), _) => Err(rule.clone()),
+            (None, false) => {
+                Err(FormatError::Catalog("it is a difference to a generation that is not before it"))
+            }
+            (None, true) => Difference::parse(&payload)
+                .and_then(|difference| Ok((difference.catalog_len, difference.apply(&whole.metadata)?))),
+        };
+        match applied {
+            Ok((catalog_len, metadata)) => (self.catalog_len, self.metadata) = (catalog_len, metadata),
+            Err(rule) => self.rule = Some(rule),
+        }
+        self.pieces.add(&whole.pieces);
+        self.difference = Some(FromWhole { whole: whole.of, payload });
+    }
+
     pub(crate) fn parse(self) -> std::result::Result<Parsed, FormatError> {
         if let Some(rule) = self.rule {
             return Err(rule);
         }
         let layout = &self.of.layout;
-        let (catalog_bytes, stats) = self.metadata.split_at(layout.catalog_len as usize);
+        let (catalog_bytes, stats) = self.metadata.split_at(self.catalog_len as usize);
         let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
         let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
         if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
@@ -97,6 +146,11 @@ impl Opened {
         }
         if layout.generation == 1 && catalog.areas.len() > 1 {
             return Err(FormatError::Catalog("the first generation has several areas"));
+        }
+        if let Some(FromWhole { whole, .. }) = &self.difference
+            && !area_of(whole).is_some_and(|area| catalog.areas.contains(&area))
+        {
+            return Err(FormatError::Catalog("the area of the whole generation is none of its areas"));
         }
         let is_lost = |(nth, digest): (u64, &ShortDigest)| (*digest == LOST).then_some(nth);
         let lost: Vec<u64> = positions_of(&catalog, digests).filter_map(is_lost).collect();

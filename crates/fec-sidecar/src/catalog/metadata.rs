@@ -3,8 +3,8 @@
 
 mod open;
 
+use crate::catalog::generations::{FromWhole, Opened, PiecesFound, area_of};
 pub(crate) use crate::catalog::generations::{LOST, NOTHING};
-use crate::catalog::generations::{Opened, PiecesFound, area_of};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Reader, Shifts};
 use crate::catalog::sealed::SealedBytes;
@@ -101,6 +101,8 @@ pub struct Sidecar {
     root: Digest,
     pub(crate) of: Generation,
     pub(crate) pieces: PiecesFound,
+    /// The origin of the metadata, if the pieces of this generation code a difference.
+    difference: Option<FromWhole>,
     pub(crate) shifts: Shifts,
     /// A greater generation with too few pieces left.
     pub(crate) newer: Option<Newer>,
@@ -320,13 +322,48 @@ impl Sidecar {
         }
     }
 
-    /// The metadata, as it was coded, of the earlier generations that can be restored.
+    /// The whole generation that an update's payload may differ from, with its metadata: this one, or that which its
+    /// own payload differs from. `None` if that cannot be restored any more.
     ///
     /// # Errors
     /// Those of the file.
-    pub(crate) fn metadata_before(&self, settings: &Settings) -> Result<Vec<(Generation, Vec<u8>)>> {
-        let opened = self.opened_before(settings)?.into_iter();
-        Ok(opened.map(|opened| (opened.of, opened.metadata)).collect())
+    pub(crate) fn whole(&self, settings: &Settings) -> Result<Option<(Generation, Vec<u8>)>> {
+        let Some(FromWhole { whole, .. }) = &self.difference else {
+            return Ok(Some((self.of, self.metadata())));
+        };
+        let opened = self.opened_before(settings)?.into_iter().find(|opened| opened.of == *whole);
+        Ok(opened.filter(|opened| opened.rule.is_none()).map(|opened| (opened.of, opened.metadata)))
+    }
+
+    /// The number of earlier generations that stand in the file, as far as their pieces are left.
+    pub(crate) fn generations_before(&self) -> usize {
+        self.older.len()
+    }
+
+    /// Writes the pieces of this generation, and those of the whole one that its payload differs from. `all` adds
+    /// those of all earlier generations that can be restored.
+    ///
+    /// # Errors
+    /// Those of the file and of `put`.
+    pub(crate) fn write_pieces(
+        &self,
+        all: bool,
+        settings: &Settings,
+        mut put: impl FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let needed = self.difference.as_ref().map(|of| of.whole);
+        let mut payloads = vec![(self.of, self.payload())];
+        if all || needed.is_some() {
+            let before = self.opened_before(settings)?.into_iter();
+            let before = before.filter(|opened| all || Some(opened.of) == needed);
+            payloads.extend(before.map(|opened| (opened.of, opened.payload())));
+        }
+        for (of, payload) in payloads {
+            if let Some(area) = area_of(&of) {
+                write(payload, of.geometry, of.layout, &area, settings, &mut put)?;
+            }
+        }
+        Ok(())
     }
 
     /// The earlier generations that can still be restored.
@@ -342,9 +379,7 @@ impl Sidecar {
         let found = reader.scan(&mut None).map_err(fail)?;
         let mut all = Vec::new();
         for of in &self.older {
-            let Some(places) = found.get(of) else { continue };
-            let opened = reader.restore(*of, places).map_err(fail)?;
-            all.extend(opened);
+            all.extend(reader.open(*of, &found).map_err(fail)?);
         }
         Ok(all)
     }
@@ -355,20 +390,24 @@ impl Sidecar {
     /// # Errors
     /// Those of the file.
     pub(crate) fn is_coded_right(&self, settings: &Settings) -> Result<bool> {
-        let mut all = self.metadata_before(settings)?;
-        all.push((self.of, self.metadata()));
-        for (of, metadata) in all {
+        let before = self.opened_before(settings)?.into_iter().map(|opened| (opened.of, opened.payload()));
+        for (of, payload) in before.chain([(self.of, self.payload())]) {
             let Some(area) = area_of(&of) else { continue };
             let nowhere = |_, _: &[u8]| Ok(());
-            if write(metadata, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
+            if write(payload, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// All of the metadata, as it was coded.
-    pub(crate) fn metadata(&self) -> Vec<u8> {
+    /// The bytes that the pieces of this generation code.
+    fn payload(&self) -> Vec<u8> {
+        self.difference.as_ref().map_or_else(|| self.metadata(), |of| of.payload.clone())
+    }
+
+    /// All of the metadata.
+    fn metadata(&self) -> Vec<u8> {
         let head = self.odd_head.clone().unwrap_or_else(|| self.catalog.head_bytes());
         [head, self.digests.clone(), self.stats.to_bytes()].concat()
     }

@@ -38,10 +38,12 @@ impl Redundancy {
 
     /// The redundancy of an update with `new` positions among `all` living ones. It gives as many recovery shards as
     /// the whole tree would get, but at most one per new original, so that an added file can be lost whole as an old
-    /// one can.
-    pub(crate) fn of_few(self, new: u64, all: u64) -> Redundancy {
-        let as_all = u128::from(self.0) * u128::from(all) / u128::from(new.max(1));
-        Redundancy(self.0.max(as_all.min(10_000) as u32))
+    /// one can; and at most `room`, unless fewer were asked for.
+    pub(crate) fn of_few(self, new: u64, all: u64, room: u64) -> Redundancy {
+        let new = u128::from(new.max(1));
+        let as_all = u128::from(self.0) * u128::from(all) / new;
+        let in_room = u128::from(room) * 10_000 / new;
+        Redundancy(self.0.max(as_all.min(10_000).min(in_room) as u32))
     }
 
     /// Recovery shards for k originals: ⌈k·r⌉.
@@ -226,18 +228,22 @@ pub(crate) fn plan(
 ) -> Result<(Catalog, GroupGeometry), FormatError> {
     let positions = place(&mut entries, block.into(), content);
     let (code, sets) = redundancy.shape(positions, block.into());
-    let group = group(code, sets, 0)?;
+    let group = group(code, sets, (0, 0))?;
     let area = Area { start: 0, blocks: group.recovery(), pieces: 2, piece_len: 0 };
     let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
     let geometry = fit_pieces(&mut catalog, stats_len)?;
     Ok((catalog, geometry))
 }
 
-/// A group of this many sets, the first of an area.
-pub(crate) fn group(code: GroupCode, sets: u64, area: u32) -> Result<SidecarGroup, FormatError> {
+/// A group of this many sets, with its area and its first block there.
+pub(crate) fn group(
+    code: GroupCode,
+    sets: u64,
+    (area, first): (u32, u64),
+) -> Result<SidecarGroup, FormatError> {
     let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
     let sets = u32::try_from(sets).map_err(|_| limit)?;
-    Ok(SidecarGroup { code, sets, area, first: 0 })
+    Ok(SidecarGroup { code, sets, area, first })
 }
 
 /// Fits the pieces of the metadata into the last area of a catalog. Returns the geometry of the metadata.
@@ -245,15 +251,31 @@ pub(crate) fn fit_pieces(catalog: &mut Catalog, stats_len: u64) -> Result<GroupG
     let head_len = catalog.head_bytes().len() as u64;
     let len = head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len;
     let code = catalog.groups[catalog.groups.len() - 1].code;
-    let geometry = metadata_geometry(len, code)?;
+    let geometry = metadata_geometry(len, code, 0)?;
+    fit_area(catalog, &geometry)?;
+    Ok(geometry)
+}
+
+/// Fits the pieces of a difference of this length into the last area of a catalog. Returns its geometry.
+pub(crate) fn fit_difference(catalog: &mut Catalog, len: u64) -> Result<GroupGeometry, FormatError> {
+    /// A few pieces stand close together, where one fault may hit them all.
+    const MORE: u64 = 8;
+    let code = catalog.groups[catalog.groups.len() - 1].code;
+    let geometry = metadata_geometry(len, code, MORE)?;
+    fit_area(catalog, &geometry)?;
+    Ok(geometry)
+}
+
+/// Makes room for pieces of this geometry in the last area of a catalog.
+fn fit_area(catalog: &mut Catalog, geometry: &GroupGeometry) -> Result<(), FormatError> {
     let shape = geometry.shape();
     let pieces = shape.code.n() as u64 * u64::from(shape.sets);
     let limit =
         FormatError::Limit { what: "the number of pieces", value: pieces.into(), limit: u32::MAX.into() };
     let area = catalog.areas.last_mut().expect("a catalog has an area");
     area.pieces = u32::try_from(pieces).map_err(|_| limit)?;
-    area.piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u32;
-    Ok(geometry)
+    area.piece_len = (Generation::head_len_for(geometry) + shape.shard_len) as u32;
+    Ok(())
 }
 
 /// The length of a new sidecar for the files of a catalog, at this number of positions.
@@ -266,15 +288,15 @@ pub(crate) fn len_anew(
     let (code, sets) = redundancy.shape(positions, catalog.block.into());
     let shards = (code.k() + code.m()) * sets;
     let head_len = catalog.head_bytes().len() as u64;
-    let geometry = metadata_geometry(head_len + 16 * shards + 8 * catalog.anchors() + stats_len, code)?;
+    let geometry = metadata_geometry(head_len + 16 * shards + 8 * catalog.anchors() + stats_len, code, 0)?;
     let shape = geometry.shape();
     let piece_len = (Generation::head_len_for(&geometry) + shape.shard_len) as u64;
     let pieces = shape.code.n() as u64 * u64::from(shape.sets);
     Ok(code.m() * sets * u64::from(catalog.block) + pieces * piece_len)
 }
 
-/// The coding of metadata of this length, beside shards of this code.
-pub(crate) fn metadata_geometry(len: u64, code: GroupCode) -> Result<GroupGeometry, FormatError> {
+/// The coding of metadata of this length, beside shards of this code. Short metadata gets `more` recovery shards.
+fn metadata_geometry(len: u64, code: GroupCode, more: u64) -> Result<GroupGeometry, FormatError> {
     /// Shards of all sets of large metadata.
     const SHARDS: u64 = 128;
     let (k, m) = (code.k(), code.m());
@@ -284,7 +306,7 @@ pub(crate) fn metadata_geometry(len: u64, code: GroupCode) -> Result<GroupGeomet
         (originals, recovery)
     } else {
         let few = len.div_ceil(4096).max(1);
-        (few, (few * recovery).div_ceil(originals) + 1)
+        (few, (few * recovery).div_ceil(originals) + 1 + more)
     };
     let code = Code::new(k as usize, m as usize).expect("at most 128 shards, or a few");
     GroupGeometry::whole(Form::Sidecar, HashKind::Blake3, code, 8192 * originals, len)

@@ -3,7 +3,7 @@
 
 mod restoring;
 
-use crate::catalog::generations::{Links, Seen, area_of};
+use crate::catalog::generations::{Links, Opened, Seen, area_of};
 use crate::catalog::hashing::is_zeros;
 use fec_base::context::Settings;
 use fec_base::io::ReadAt;
@@ -97,6 +97,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) beyond: Cell<Option<u64>>,
     /// The first error of a read.
     pub(crate) unread: RefCell<Option<std::io::Error>>,
+    /// The last whole generation that a payload differs from.
+    whole: RefCell<Option<Opened>>,
 }
 
 /// Keeps the gravest rule that pieces break. Another version is kept only if no other rule is broken.
@@ -136,6 +138,7 @@ impl<'a> Reader<'a> {
             work: Cell::new(0),
             links: RefCell::default(),
             unread: RefCell::default(),
+            whole: RefCell::default(),
             beyond: Cell::new(None),
         }
     }
@@ -318,10 +321,11 @@ impl<'a> Reader<'a> {
         });
         self.work.set(0);
         self.links.take();
+        self.whole.take();
         let is_only = order.len() == 1;
         let mut seen = Vec::new();
-        for (of, places) in order {
-            let Some(opened) = self.restore(*of, places)? else { continue };
+        for (of, _) in order {
+            let Some(opened) = self.open(*of, found)? else { continue };
             let (first, is_whole) = (opened.first, opened.pieces.intact == opened.pieces.all);
             let parsed = opened.parse();
             let root = parsed.as_ref().map(|parsed| parsed.root).map_err(Clone::clone);
@@ -331,7 +335,8 @@ impl<'a> Reader<'a> {
         Ok(seen)
     }
 
-    /// Tells whether `bytes` more may be hashed: the limit is four times the file, plus a gigabyte (section 9.1).
+    /// Tells whether `bytes` more may be hashed, or copied from whole metadata: the limit is four times the file, plus
+    /// a gigabyte (section 9.1).
     fn may_hash(&self, bytes: u64) -> bool {
         self.work.set(self.work.get().saturating_add(bytes));
         self.work.get() <= self.len.saturating_mul(4).saturating_add(1 << 30)

@@ -190,12 +190,8 @@ fn sidecar_damage(sidecar: &Sidecar) -> Vec<String> {
             "{lost} of {} pieces of its metadata are lost; {} more may be",
             pieces.all, pieces.spare
         ));
-    } else if !pieces.displaced.is_empty() {
-        damage.push(format!(
-            "{} of {} pieces of its metadata have moved",
-            pieces.displaced.len(),
-            pieces.all
-        ));
+    } else if pieces.displaced > 0 {
+        damage.push(format!("{} of {} pieces of its metadata have moved", pieces.displaced, pieces.all));
     }
     if let Some(newer) = sidecar.newer {
         let (of, this) = (newer.generation, sidecar.generation());

@@ -1,7 +1,6 @@
 //! The sidecar as a repair mends it: its recovery shards and its metadata, in their places or in a new file.
 
-use crate::catalog::generations::area_of;
-use crate::catalog::metadata::{self, Sidecar};
+use crate::catalog::metadata::Sidecar;
 use crate::catalog::positions::Positions;
 use crate::error::SidecarError;
 use crate::examine::Examined;
@@ -160,25 +159,9 @@ impl OwnShards {
             }
             _ => {}
         }
-        let area = sidecar.catalog.areas[sidecar.catalog.areas.len() - 1];
-        let of = &sidecar.of;
-        metadata::write(
-            sidecar.metadata(),
-            of.geometry,
-            of.layout,
-            &area,
-            &context.settings,
-            |at, piece| self.put(at, piece),
-        )?;
-        if let OwnShards::Anew(..) = self {
-            // Earlier generations, whose areas it still has, can be opened by their roots.
-            for (of, metadata) in sidecar.metadata_before(&context.settings)? {
-                if let Some(area) = area_of(&of) {
-                    let put = |at: u64, piece: &[u8]| self.put(at, piece);
-                    metadata::write(metadata, of.geometry, of.layout, &area, &context.settings, put)?;
-                }
-            }
-        }
+        // Earlier generations, whose areas a new file still has, can be opened by their roots.
+        let all = matches!(self, OwnShards::Anew(..));
+        sidecar.write_pieces(all, &context.settings, |at, piece| self.put(at, piece))?;
         match self {
             OwnShards::Left => Ok(()),
             OwnShards::InPlace(file, path) if context.settings.sync => {

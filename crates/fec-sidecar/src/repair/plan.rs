@@ -175,7 +175,7 @@ impl OwnPlan {
         let is_damaged = how.out.is_none() && !found.sidecar_is_intact();
         let has_damage = found.recovery_damaged + found.recovery_displaced > 0
             || sidecar.pieces.intact < sidecar.pieces.all
-            || !sidecar.pieces.displaced.is_empty();
+            || sidecar.pieces.displaced > 0;
         // A sealed sidecar is never written to. Its container is mended instead.
         if sidecar.sealed.is_some() {
             let lost = || Error::at(Action::Repair, sidecar.path(), SealError::BeyondContainer);

@@ -1,76 +1,29 @@
-//! Goes on with an update after all files were compared: appends what is new, or makes the sidecar anew.
+//! Goes on with an update after all files were compared: adds what is new, or makes the sidecar anew.
 
-use super::compare::{Compare, Fate, file};
-use super::place::{self, Expected, Lives, Placed, Tails};
-use super::updated::{Anew, Counts, Updated};
-use crate::Sidecar;
+use super::compare::{Fate, file};
+use super::layout::{Extension, Way, refused};
+use super::out::Out;
+use super::place::{self, Expected};
+use super::updated::{Anew, Updated};
+use super::updating::Update;
 use crate::catalog::bits::Bits;
 use crate::catalog::metadata::{self, LOST};
-use crate::catalog::plan::{self, Content, Redundancy};
 use crate::catalog::positions::Positions;
 use crate::catalog::proof::Proof;
 use crate::error::SidecarError;
 use crate::examine::{Spare, margin};
 use crate::protect::coding::{Coded, Coding, Put, give_digests};
-use crate::protect::content::Contents;
-use crate::protect::outputs::UpdatedSidecar;
-use crate::protect::sha256::{add_sha256, make_room_for_sha256};
-use crate::protect::{Found, Protect, anew, check_memory, check_unchanged, metadata_bytes, readers};
-use fec_base::context::Context;
-use fec_base::error::{Action, Error, ErrorKind, Result};
+use crate::protect::sha256::add_sha256;
+use crate::protect::{Protect, anew, check_memory, check_unchanged, metadata_bytes, readers};
+use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::check_room;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
-use fec_core::error::FormatError;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
-use fec_core::params::GroupGeometry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
-
-/// An update in progress.
-pub(crate) struct Update<'a> {
-    pub(crate) job: &'a Protect<'a>,
-    pub(crate) old: &'a Sidecar,
-    /// The end of the old sidecar.
-    pub(crate) end: u64,
-    pub(crate) found: Found,
-    pub(crate) fates: Vec<Fate>,
-    pub(crate) counts: Counts,
-    pub(crate) context: &'a Context<'a>,
-}
-
-/// The way that an update goes on.
-enum Way {
-    /// Nothing has changed.
-    Nothing,
-    /// The sidecar is made anew.
-    Anew(Anew),
-    /// New recovery shards and metadata go behind the old ones.
-    Append(Box<Extension>),
-}
-
-/// The layout of an updated sidecar.
-struct Extension {
-    catalog: Catalog,
-    /// Digests of all old shards; those of new ones follow when they are coded.
-    digests: Vec<ShortDigest>,
-    stats: Stats,
-    /// The geometry of the metadata.
-    geometry: GroupGeometry,
-    /// The number of new positions.
-    positions: u64,
-    /// Hashes that coding must find again, by entry.
-    expected: HashMap<usize, Expected>,
-    /// Files that share the places of others.
-    twins: BTreeMap<usize, usize>,
-    /// Bytes behind the old sidecar.
-    area_len: u64,
-    /// Bytes of a sidecar that is made anew.
-    len_anew: u64,
-}
 
 /// The values that coding collects, beside digests.
 #[derive(Default)]
@@ -87,153 +40,51 @@ impl Update<'_> {
         match self.choose(has_sha256)? {
             Way::Nothing => self.nothing(),
             Way::Anew(why) => self.anew(why, has_sha256 || why == Anew::Sha256),
-            Way::Append(extension) => self.append(*extension, has_sha256),
+            Way::Extend(extension) => self.extend(*extension, has_sha256),
         }
     }
 
-    /// Lays out the updated sidecar, and chooses how the update goes on. `has_sha256` tells whether the old sidecar
-    /// records SHA-256. The entries that were found move into the layout, unless the sidecar is made anew.
-    fn choose(&mut self, has_sha256: bool) -> Result<Way> {
-        let old = self.old;
-        if self.job.sha256 && !has_sha256 {
-            return Ok(Way::Anew(Anew::Sha256));
-        }
-        if has_sha256 {
-            let fates = &self.fates;
-            make_room_for_sha256(&mut self.found.tree.entries, |nth| !matches!(fates[nth], Fate::Same(_)));
-        }
-        let content = self.content()?;
-        let (Placed { entries, positions, expected }, lives) = self.place(&content)?;
-        if !lives.weak.is_empty() {
-            self.found.tree.entries = entries;
-            return Ok(Way::Anew(Anew::Weak(lives.weak_sets)));
-        }
-        let mut digests = old.digests().to_vec();
-        lives.mark_lost(old, &mut digests);
-        let stats = self.found.stats();
-        if positions == 0 && self.is_same(&entries, &stats) {
-            return Ok(Way::Nothing);
-        }
-        let mut catalog = Catalog {
-            block: old.catalog.block,
-            areas: old.catalog.areas.clone(),
-            groups: old.catalog.groups.clone(),
-            entries,
-        };
-        if plan::block_len(catalog.files_len()) > 2 * catalog.block {
-            self.found.tree.entries = catalog.entries;
-            return Ok(Way::Anew(Anew::SmallBlocks));
-        }
-        let block = u64::from(catalog.block);
-        let all = Positions::of(&catalog).len(0..old.catalog.positions() + positions);
-        let lives = all.div_ceil(block).max(positions);
-        let stats_len = stats.to_bytes().len() as u64;
-        let geometry = self.add_area(&mut catalog, positions, lives, stats_len).map_err(refused)?;
-        let area_len = catalog.areas[catalog.areas.len() - 1].len(block).unwrap_or(u64::MAX);
-        let new_len = self.end.saturating_add(area_len);
-        let len_anew = plan::len_anew(&catalog, lives, self.redundancy(), stats_len).map_err(refused)?;
-        if new_len > 2 * len_anew {
-            self.found.tree.entries = catalog.entries;
-            return Ok(Way::Anew(Anew::Long));
-        }
-        let twins = content.twins;
-        let extension =
-            Extension { catalog, digests, stats, geometry, positions, expected, twins, area_len, len_anew };
-        Ok(Way::Append(Box::new(extension)))
-    }
-
-    /// Finds what takes no positions of its own.
-    fn content(&self) -> Result<Content> {
-        let Update { old, found, fates, context, .. } = self;
-        let (base, seen) = (&found.base, &found.tree.seen);
-        let block = old.catalog.block.into();
-        let contents = Contents { base, entries: &found.tree.entries, seen, block, context };
-        let mut known = HashMap::new();
-        for (nth, fate) in fates.iter().enumerate() {
-            if let Fate::Same(of) = fate {
-                let was = file(&old.catalog, *of);
-                known.entry((was.size, was.blake3)).or_insert(nth);
-            }
-        }
-        let new = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New));
-        let mut content = contents.find(&new.map(|(nth, _)| nth).collect::<Vec<_>>(), &known)?;
-        content.twins.extend(place::shared(&old.catalog, fates));
-        Ok(content)
-    }
-
-    /// Assigns positions to all bytes. The living bytes of a few weak groups go to the new group. If there are many,
-    /// these groups stay weak in the result.
-    fn place(&mut self, content: &Content) -> Result<(Placed, Lives)> {
-        let old = self.old;
-        let mut weak = Vec::new();
-        loop {
-            let tails = Tails::of(old, &self.found.base, &self.fates, &self.found.tree.entries, &weak);
-            let displaced = self.check_displaced(&tails)?;
-            let entries = std::mem::take(&mut self.found.tree.entries);
-            let placed = place::place(old, entries, &self.fates, &tails, (&displaced, content), &weak);
-            let lives = Lives::of(old, &placed);
-            if lives.weak.is_empty() || !weak.is_empty() || lives.in_weak * 8 > lives.all {
-                return Ok((placed, lives));
-            }
-            self.found.tree.entries = placed.entries;
-            weak = lives.weak;
-        }
-    }
-
-    /// Adds a group for the new positions and the area behind the old sidecar to the catalog. `lives` is the number of
-    /// positions that hold bytes. Returns the geometry of the metadata.
-    fn add_area(
-        &self,
-        catalog: &mut Catalog,
-        positions: u64,
-        lives: u64,
-        stats_len: u64,
-    ) -> std::result::Result<GroupGeometry, FormatError> {
-        let mut blocks = 0;
-        if positions > 0 {
-            let (code, sets) =
-                self.redundancy().of_few(positions, lives).shape(positions, catalog.block.into());
-            let group = plan::group(code, sets, catalog.areas.len() as u32)?;
-            blocks = group.recovery();
-            catalog.groups.push(group);
-        }
-        catalog.areas.push(Area { start: self.end, blocks, pieces: 2, piece_len: 0 });
-        plan::fit_pieces(catalog, stats_len)
-    }
-
-    /// Codes the new bytes, and writes their recovery shards and the new metadata behind the old sidecar.
-    fn append(self, mut new: Extension, has_sha256: bool) -> Result<Updated> {
+    /// Codes the new bytes, and writes their recovery shards and the new metadata: behind the old sidecar, or into a
+    /// new one with copies of what is kept.
+    fn extend(self, mut new: Extension, has_sha256: bool) -> Result<Updated> {
         let Update { job, old, context, .. } = self;
-        check_room(job.output, new.area_len.saturating_sub(old.len - self.end))?;
+        let more =
+            if new.is_joined { new.len } else { (new.len - self.end).saturating_sub(old.len - self.end) };
+        check_room(job.output, more)?;
         check_memory(&new.catalog, context)?;
 
         let policy = readers(job, &self.found.base, &new.catalog, &self.found.tree.stats);
-        let out = UpdatedSidecar::new(old, self.end, job.output, policy, job.sealing)?;
-        let NewBytes { coded_len, anchors } =
-            self.code(&mut new, &|at, bytes| out.put(at, bytes, job.output))?;
+        let out = Out::new(&new, (old, self.end), job, policy)?;
+        let NewBytes { coded_len, anchors } = self.code(&mut new, &|at, bytes| out.put(at, bytes))?;
         let seen = &self.found.tree.seen;
         if has_sha256 {
             let is_new = |nth: usize| !matches!(self.fates[nth], Fate::Same(_));
             add_sha256(&mut new.catalog, &self.found.base, seen, &is_new, context)?;
         }
-        let anchors = place::anchors(old, &new.catalog, &anchors);
+        let anchors = place::anchors(old, &new.kept, &new.catalog, &anchors);
         check_unchanged(&self.found.base, &new.catalog, seen)?;
-        let generation = old.generation().checked_add(1);
-        let generation =
-            generation.ok_or_else(|| Error::at(Action::Update, job.output, SidecarError::Displaced))?;
-        let (root, of) = self.write_metadata(&new, &anchors, generation, &out)?;
-        let sealed = out.finish(self.end + new.area_len, job.output, policy, context)?;
+        let before = match new.is_joined {
+            // Nothing of the generations before is left.
+            true => ([0; 32], 1),
+            false => {
+                let generation = old.generation().checked_add(1);
+                let displaced = || Error::at(Action::Update, job.output, SidecarError::Displaced);
+                (old.of.root, generation.ok_or_else(displaced)?)
+            }
+        };
+        let (root, of) = self.write_metadata(&new, &anchors, before, &out)?;
+        let sealed = out.finish(new.len, policy, context)?;
         let spare = spare(&new.catalog, &new.digests);
         let report = self.found.report(&new.catalog, (root, Some(of.root)), spare).sealed(sealed);
-        let len_anew = Some(new.len_anew);
-        Ok(Updated { len_anew, ..self.counts.report(report, generation, true, None, coded_len) })
+        let updated = self.counts.report(report, before.1, true, None, coded_len);
+        Ok(Updated { is_joined: new.is_joined, ..updated })
     }
 
     /// Codes the new positions, and hands their recovery shards to `put`. Gives new files their digests.
     fn code(&self, new: &mut Extension, put: &Put<'_>) -> Result<NewBytes> {
-        let Extension { catalog, digests, positions, expected, twins, .. } = new;
+        let Extension { catalog, digests, positions, expected, twins, kept, .. } = new;
         let (base, seen) = (&self.found.base, &self.found.tree.seen);
-        let first = self.old.catalog.positions();
+        let first = kept.positions();
         let coded_len = Positions::of(catalog).len(first..catalog.positions());
         let meter = self.context.meter(Action::Update, Some(coded_len));
         let coded = match *positions {
@@ -251,58 +102,30 @@ impl Update<'_> {
         Ok(NewBytes { coded_len, anchors })
     }
 
-    /// Writes the metadata behind everything else. Returns the root, and the identity of the metadata.
+    /// Writes the metadata behind everything else. `before` has E of the generation before, and the number of this one.
+    /// Returns the root, and the identity of the metadata.
     fn write_metadata(
         &self,
         new: &Extension,
         anchors: &[u64],
-        generation: u64,
-        out: &UpdatedSidecar<'_>,
+        before: (Digest, u64),
+        out: &Out<'_>,
     ) -> Result<(Digest, Generation)> {
-        let (path, settings) = (self.job.output, &self.context.settings);
-        let fail = |e| Error::io(Action::Write, path, e);
-        let before = (self.old.of.root, generation);
-        let (metadata, layout, root) =
+        let settings = &self.context.settings;
+        let (mut payload, mut layout, root) =
             metadata_bytes(&new.catalog, (&new.digests, anchors), &new.stats.to_bytes(), before);
         // A catalog that no reader accepts is never written.
-        Catalog::parse(&metadata[..layout.catalog_len as usize]).map_err(refused)?;
-        let sync = || match settings.sync {
-            true => out.sync().map_err(fail),
-            false => Ok(()),
-        };
-        sync()?;
-        // With its full length set, the pieces of an interrupted update are in their places.
-        out.set_len(self.end + new.area_len).map_err(fail)?;
+        Catalog::parse(&payload[..layout.catalog_len as usize]).map_err(refused)?;
+        if let Some(difference) = &new.difference {
+            payload = difference.bytes(layout.catalog_len, &payload).map_err(refused)?;
+            layout.catalog_len = payload.len() as u64;
+        }
         let area = new.catalog.areas[new.catalog.areas.len() - 1];
-        let put = |at: u64, piece: &[u8]| out.put(at, piece, path);
-        let of = metadata::write(metadata, new.geometry, layout, &area, settings, put)?;
-        sync()?;
+        out.before_pieces(new.len, settings.sync)?;
+        let of =
+            metadata::write(payload, new.geometry, layout, &area, settings, |at, piece| out.put(at, piece))?;
+        out.behind_pieces(settings.sync)?;
         Ok((root, of))
-    }
-
-    /// The redundancy that was asked for, or that of the old sidecar.
-    fn redundancy(&self) -> Redundancy {
-        let group = self.old.catalog.groups[0];
-        self.job.redundancy.unwrap_or_else(|| Redundancy::of(group.code))
-    }
-
-    /// Compares unchanged files that are to be coded again with their records. Returns their tails.
-    fn check_displaced(&self, tails: &Tails) -> Result<HashMap<usize, Option<Digest>>> {
-        let Update { old, found, context, .. } = self;
-        let compare = Compare { old, base: &found.base, tree: &found.tree, context };
-        let checked = compare.check(&tails.displaced)?;
-        let mut rotten = Vec::new();
-        let mut displaced = HashMap::new();
-        for ((nth, _), tail) in tails.displaced.iter().zip(checked) {
-            match tail {
-                Some(tail) => drop(displaced.insert(*nth, tail)),
-                None => rotten.push(found.tree.entries[*nth].path.to_vec()),
-            }
-        }
-        if !rotten.is_empty() {
-            return Err(Error::at(Action::Update, self.job.output, SidecarError::Rotten(rotten)));
-        }
-        Ok(displaced)
     }
 
     /// Fails when coding read other bytes than comparing did.
@@ -346,7 +169,7 @@ impl Update<'_> {
 
     /// Tells whether all entries and their permissions are unchanged, and the times of all but folders. If only the
     /// root is proved, the times of folders count too, since the next signature binds them.
-    fn is_same(&self, entries: &[Entry], stats: &Stats) -> bool {
+    pub(super) fn is_same(&self, entries: &[Entry], stats: &Stats) -> bool {
         let old = self.old;
         let is_old = |nth: usize| {
             let (now, then) = (stats.entries[nth], old.stats.entries[nth]);
@@ -374,10 +197,8 @@ impl Update<'_> {
             }
             if is_damaged {
                 // The update was interrupted between its pieces, or some were damaged later.
-                let area = old.catalog.areas[old.catalog.areas.len() - 1];
-                let put = |at: u64, piece: &[u8]| file.write_all_at(piece, at).map_err(fail);
-                let (of, settings) = (&old.of, &self.context.settings);
-                metadata::write(old.metadata(), of.geometry, of.layout, &area, settings, put)?;
+                let settings = &self.context.settings;
+                old.write_pieces(false, settings, |at, piece| file.write_all_at(piece, at).map_err(fail))?;
                 if settings.sync {
                     file.sync_data().map_err(fail)?;
                 }
@@ -423,10 +244,6 @@ impl Update<'_> {
         let coded_len = report.files_len;
         Ok(counts.report(report, 1, true, Some(why), coded_len))
     }
-}
-
-fn refused(e: FormatError) -> Error {
-    Error::new(Action::Update, ErrorKind::Format(e))
 }
 
 /// The bytes that could be lost of files with these digests.

@@ -4,15 +4,21 @@
 //! compare: the fate of each file ─▶ place: unchanged bytes keep their positions ─▶ code new bytes ─▶ append
 //! ```
 //!
-//! Nothing of the old sidecar is written over: the new recovery shards and metadata go behind it. The old ones stay
-//! valid until the new ones are on the disk, and rot cannot pass for an edit. Positions whose bytes are gone are marked
-//! as lost in their sets. If a set has lost too much this way, or too much of the sidecar is unused, the sidecar is
-//! made anew, and every file is compared with its record.
+//! Nothing of the old sidecar is written over: the new recovery shards and metadata go behind it, the metadata as a
+//! difference to what they were. The old ones stay valid until the new ones are on the disk, and rot cannot pass for an
+//! edit. Positions whose bytes are gone are marked as lost in their sets. If a set has lost too much this way, or too
+//! much of the sidecar is unused, it is written again: large groups keep their recovery shards, and small or weak ones
+//! are joined. Where that would read most files, the sidecar is made anew, and every file is compared with its record.
 
 mod append;
 mod compare;
+mod difference;
+mod kept;
+mod layout;
+mod out;
 mod place;
 mod updated;
+mod updating;
 
 use crate::Sidecar;
 use crate::catalog::journal;
@@ -21,7 +27,6 @@ use crate::catalog::proof::Proof;
 use crate::error::SidecarError;
 use crate::protect::attempts::Attempts;
 use crate::protect::{Found, Protect};
-use append::Update;
 use compare::{Compare, Fate};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
@@ -32,6 +37,7 @@ use fec_keys::sign::Trust;
 use fecfile::seal::SealError;
 use updated::Counts;
 pub use updated::{Anew, Updated};
+use updating::Update;
 
 /// Updates the sidecar `job.output` to the present files. The sidecar must have the root `wanted`, or a signature by
 /// somebody in `trust`, if either is given.

@@ -2,6 +2,7 @@
 //! behind all old ones.
 
 use super::compare::{Fate, file};
+use super::kept::Kept;
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::metadata::{LOST, NOTHING, Sidecar};
@@ -320,13 +321,19 @@ pub(crate) struct Lives {
     pub(crate) weak_sets: u64,
     /// The positions of the groups of these sets.
     pub(crate) weak: Vec<Range<u64>>,
+    /// For each group, the living positions, and whether a set of it is weak.
+    pub(crate) groups: Vec<(u64, bool)>,
+    /// New positions.
+    pub(crate) new: u64,
 }
 
 impl Lives {
     pub(crate) fn of(old: &Sidecar, placed: &Placed) -> Lives {
         let total = old.catalog.positions() + placed.positions;
         let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
-        let mut lives = Lives { all: covered.count(), covered, in_weak: 0, weak_sets: 0, weak: Vec::new() };
+        let (all, new) = (covered.count(), placed.positions);
+        let (weak, groups) = (Vec::new(), Vec::new());
+        let mut lives = Lives { covered, all, in_weak: 0, weak_sets: 0, weak, groups, new };
         let mut first = 0;
         for (nth, group) in old.catalog.groups.iter().enumerate() {
             let mut sets = vec![(0u64, 0u64); group.sets as usize];
@@ -339,9 +346,11 @@ impl Lives {
             }
             let m = group.code.m();
             let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
+            let left = sets.iter().map(|(_, left)| left).sum();
+            lives.groups.push((left, weak > 0));
             if weak > 0 {
                 lives.weak_sets += weak;
-                lives.in_weak += sets.iter().map(|(_, left)| left).sum::<u64>();
+                lives.in_weak += left;
                 lives.weak.push(first..first + group.positions());
             }
             first += group.positions();
@@ -365,11 +374,13 @@ impl Lives {
     }
 }
 
-/// The anchors of all files. Those of old blocks come from the old sidecar, those of new blocks from `coded`, by
-/// position.
-pub(crate) fn anchors(old: &Sidecar, catalog: &Catalog, coded: &[(u64, u64)]) -> Vec<u64> {
+/// The anchors of all files. Those of old blocks in groups that are kept come from the old sidecar, those of new blocks
+/// from `coded`, by position.
+pub(super) fn anchors(old: &Sidecar, kept: &Kept, catalog: &Catalog, coded: &[(u64, u64)]) -> Vec<u64> {
     let files = old.catalog.files().flat_map(|(_, file)| anchored(file, catalog.block.into()));
-    let mut all: Vec<(u64, u64)> = files.map(|(_, position)| position).zip(old.anchors()).collect();
+    let all = files.zip(old.anchors());
+    let mut all: Vec<(u64, u64)> =
+        all.filter_map(|((_, position), anchor)| Some((kept.position(position)?, anchor))).collect();
     all.extend(coded);
     all.sort_unstable();
     positions::anchors(catalog, &all)

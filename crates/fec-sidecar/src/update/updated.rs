@@ -25,6 +25,8 @@ pub struct Updated {
     pub written: bool,
     /// Why the sidecar was made anew, if it was.
     pub anew: Option<Anew>,
+    /// True if the sidecar was written again, with the recovery shards that it kept.
+    pub is_joined: bool,
     /// Unchanged files.
     pub unchanged: u64,
     /// Files with other bytes than before.
@@ -37,8 +39,6 @@ pub struct Updated {
     pub gone: Vec<Box<[u8]>>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
-    /// About how many bytes a sidecar would have that is made anew, if this one was extended.
-    pub len_anew: Option<u64>,
 }
 
 /// Why a sidecar is made anew.
@@ -46,7 +46,7 @@ pub struct Updated {
 pub enum Anew {
     /// This many sets would have more than a quarter of their recovery shards used up by bytes that are gone.
     Weak(u64),
-    /// The updated sidecar would be more than twice as long as a new one.
+    /// The updated sidecar would be too long, and hardly anything of it could be kept.
     Long,
     /// The blocks are too small for the bytes of all files.
     SmallBlocks,
@@ -135,19 +135,18 @@ impl Counts {
             reason.is_none()
         });
         sidecar.omitted = omitted.into_iter().map(|(path, reason)| Omitted { path, reason }).collect();
-        let len_anew = None;
         Updated {
             sidecar,
             generation,
             written,
             anew,
+            is_joined: false,
             unchanged,
             changed,
             added,
             moved,
             gone,
             coded_len,
-            len_anew,
         }
     }
 

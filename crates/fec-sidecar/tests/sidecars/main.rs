@@ -14,6 +14,7 @@ mod excludes;
 mod folder;
 mod golden;
 mod guards;
+mod joined;
 mod links;
 mod lists;
 mod omitted;

@@ -3,6 +3,7 @@
 //! - [`anchor`]: hashes that find moved blocks.
 //! - [`area`]: the places of pieces and recovery shards in a sidecar.
 //! - [`piece`]: the pieces that the metadata is coded into.
+//! - [`difference`]: metadata as a difference to that of a generation before.
 //! - [`catalog`]: the record of the files, the assignment of their bytes to shards, and the digests of all shards.
 //! - [`group`]: the code of positions and recovery shards, and how they are dealt to its sets.
 //! - [`stat`]: times and permissions, which the root does not bind.
@@ -11,6 +12,7 @@
 pub mod anchor;
 pub mod area;
 pub mod catalog;
+pub mod difference;
 mod entry;
 pub mod group;
 pub mod parts;

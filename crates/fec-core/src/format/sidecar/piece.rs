@@ -25,7 +25,7 @@ pub struct Layout {
     pub start: u64,
     /// Blocks of recovery shards in the area.
     pub blocks: u64,
-    /// Bytes of the catalog.
+    /// Bytes of the catalog; as many as the payload has, if that is a difference.
     pub catalog_len: u64,
     /// Bytes of a block.
     pub block: u32,
@@ -112,6 +112,11 @@ impl Generation {
     pub fn new(geometry: GroupGeometry, layout: Layout, tree: &Digest) -> Generation {
         let root = geometry.root(tree, &HashKind::Blake3.digest(&layout.to_bytes()));
         Generation { geometry, root, layout }
+    }
+
+    /// Tells whether the payload is a difference to the metadata of a whole generation.
+    pub fn is_difference(&self) -> bool {
+        self.layout.catalog_len == self.geometry.payload_len()
     }
 
     /// The offset behind the area.

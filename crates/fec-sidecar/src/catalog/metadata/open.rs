@@ -157,9 +157,9 @@ impl Sidecar {
         let meant = Meant::find(path, &reader, wanted)?;
         let (newer, replaced_by, older) = (meant.newer(&reader), meant.replaced_by(), meant.older());
         let Parsed { opened, catalog, stats, root, digests_at } = meant.parsed;
-        let Opened { of, mut metadata, pieces, .. } = opened;
+        let Opened { of, mut metadata, catalog_len, pieces, difference, .. } = opened;
         let shifts = shifts(&meant.found, &of, &catalog);
-        metadata.truncate(of.layout.catalog_len as usize);
+        metadata.truncate(catalog_len as usize);
         let digests = metadata.split_off(digests_at);
         let odd_head = (catalog.head_bytes() != metadata).then_some(metadata);
         Ok(Sidecar {
@@ -178,6 +178,7 @@ impl Sidecar {
             root,
             of,
             pieces,
+            difference,
             shifts,
             newer,
             replaced_by,
@@ -221,7 +222,7 @@ impl Meant {
             Some(parsed) => *parsed,
             None => {
                 reader.work.set(0);
-                let again = reader.restore(chosen.of, &found[&chosen.of]).map_err(fail)?;
+                let again = reader.open(chosen.of, &found).map_err(fail)?;
                 let parsed = again.and_then(|opened| opened.parse().ok());
                 parsed.ok_or_else(|| Error::at(Action::Read, path, ErrorKind::Changed))?
             }
@@ -266,7 +267,11 @@ impl Meant {
             other.layout.block == catalog.block
                 && area_of(other).is_some_and(|area| areas_before.contains(&area))
         };
-        self.links.chain(self.of()).filter(is_before).copied().collect()
+        let mut older: Vec<Generation> = self.links.chain(self.of()).filter(is_before).copied().collect();
+        // The chain may be broken between this generation and the whole one that it needs.
+        let whole = self.parsed.opened.difference.as_ref().map(|of| of.whole);
+        older.extend(whole.filter(|whole| !older.contains(whole)));
+        older
     }
 }
 

@@ -1,17 +1,51 @@
 //! Restores metadata from its pieces.
 
-use super::{Places, Reader};
+use super::{Found, Places, Reader};
 use crate::catalog::generations::{Opened, PiecesFound, area_of};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
+use fec_core::format::sidecar::difference::Difference;
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::set::{Run, SetDecoder};
 use std::collections::HashMap;
 
 impl Reader<'_> {
-    /// The metadata of an encoding, if enough of its pieces are intact.
-    pub(crate) fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
+    /// The metadata of an encoding, if enough of its pieces are intact, and of those of the whole generation that its
+    /// payload differs from.
+    pub(crate) fn open(&self, of: Generation, found: &Found) -> std::io::Result<Option<Opened>> {
+        let Some(places) = found.get(&of) else { return Ok(None) };
+        let Some(mut opened) = self.restore(of, places)? else { return Ok(None) };
+        if !of.is_difference() || opened.rule.is_some() {
+            return Ok(Some(opened));
+        }
+        let root = match Difference::parse(&opened.metadata) {
+            Ok(difference) => difference.whole,
+            Err(rule) => {
+                opened.rule = Some(rule);
+                return Ok(Some(opened));
+            }
+        };
+        let mut whole = self.whole.borrow_mut();
+        if whole.as_ref().is_none_or(|whole| whole.of.root != root) {
+            *whole = None;
+            for (of, places) in found.iter().filter(|(of, _)| of.root == root && !of.is_difference()) {
+                *whole = self.restore(*of, places)?;
+                if whole.is_some() {
+                    break;
+                }
+            }
+        }
+        // Many short differences to long metadata are much work.
+        let whole = whole.as_ref().filter(|whole| self.may_hash(whole.metadata.len() as u64));
+        Ok(whole.map(|whole| {
+            opened.apply_to(whole);
+            opened
+        }))
+    }
+
+    /// The payload of an encoding, if enough of its pieces are intact.
+    fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
         let Some(area) = area_of(&of) else { return Ok(None) };
         let shape = *of.geometry.shape();
         if let Places::Found(found) = places
@@ -41,7 +75,8 @@ impl Reader<'_> {
         }
         let Restoring { metadata, pieces, rule, .. } = restoring;
         let (_, first) = places.extent(&of);
-        Ok(Some(Opened { of, rule, first, metadata, pieces }))
+        let catalog_len = of.layout.catalog_len;
+        Ok(Some(Opened { of, rule, first, metadata, catalog_len, pieces, difference: None }))
     }
 
     /// Notes an encoding that has too few pieces, if one of them is usable.
@@ -85,7 +120,7 @@ impl Restoring<'_> {
             let expected = self.area.piece(self.of.ordinal(set, index), self.of.layout.block.into());
             let found = self.find_piece((set, index), &expected);
             if found.as_ref().is_none_or(|(at, _)| *at != expected) {
-                self.pieces.displaced.push(self.of.ordinal(set, index));
+                self.pieces.displaced += 1;
             }
             let Some((_, proof)) = found else { continue };
             intact += 1;
