@@ -4,9 +4,10 @@
 #
 #   filesystems.sh [--install] FEC [NAME…]
 #
-# NAME: ext4, tmpfs, casefold, vfat, exfat, exfat-fuse, overlay, bind. Without: all of them. Each is mounted on a loop
-# device, as root. Those that cannot be had here are left out, and named. --install gets the programs that make file
-# systems, as root on Debian. Exit codes: 0 all that was run holds, 1 something does not, 2 wrong use.
+# NAME: ext4, tmpfs, casefold, decomposed, vfat, exfat, exfat-fuse, overlay, bind. Without: all of them. Each is mounted
+# on a loop device, as root; decomposed is decomposed.py. Those that cannot be had here are left out, and named.
+# --install gets the programs that make file systems, as root on Debian. Exit codes: 0 all that was run holds, 1
+# something does not, 2 wrong use.
 set -euo pipefail
 
 # shellcheck source=scripts/lib.sh
@@ -19,12 +20,13 @@ if [ "${1-}" = --install ]; then install=yes; shift; fi
 fec=$(find_fec "$1")
 shift
 names=("$@")
-[ $# -gt 0 ] || names=(ext4 tmpfs casefold vfat exfat exfat-fuse overlay bind)
+[ $# -gt 0 ] || names=(ext4 tmpfs casefold decomposed vfat exfat exfat-fuse overlay bind)
 [ "$(id -u)" = 0 ] || { echo "left out: all of them: mounting takes root"; exit 0; }
 if [ -n "$install" ] && may_install; then
     need mkfs.vfat dosfstools || true
     need mkfs.exfat exfatprogs || true
     need mount.exfat-fuse exfat-fuse || true
+    /usr/bin/python3 -c "import fusepy" 2> /dev/null || install_packages python3-fusepy || true
 fi
 
 make_scratch
@@ -58,6 +60,11 @@ mount_tmpfs() { again='' && mount -t tmpfs -o size=48m tmpfs "$home"; }
 mount_casefold() {
     loop mkfs.ext4 -q -O casefold -E encoding=utf8 && again="mount $device $home" && $again && mkdir "$home/folds" &&
         chattr +F "$home/folds"
+}
+# With its own folder beneath, so that the size of that is the size of it.
+mount_decomposed() {
+    mount -t tmpfs -o size=48m tmpfs "$scratch/below" && mkdir "$scratch/below/kept" &&
+        again="/usr/bin/python3 $root/scripts/checks/decomposed.py $scratch/below/kept $home" && $again
 }
 mount_vfat() { loop mkfs.vfat && again="mount -t vfat $device $home" && $again; }
 mount_exfat() { loop mkfs.exfat && again="mount -t exfat $device $home" && $again; }
@@ -212,6 +219,43 @@ folded() {
     [ "$(find d -iname name | wc -l)" = 1 ] || fail "$name: a file stands twice"
 }
 
+# A file system that takes a name in one code and in two for the same: a sidecar from elsewhere finds its files there,
+# and the way back.
+spelled() {
+    local composed=$'caf\xc3\xa9'
+    rm -rf "$scratch/elsewhere" e e.fecp
+    mkdir -p "$scratch/elsewhere/e/$composed"
+    seq 1 30000 > "$scratch/elsewhere/e/$composed/$composed"
+    head -c 400000 /dev/urandom > "$scratch/elsewhere/e/more"
+    (cd "$scratch/elsewhere" && exits 0 protect -q -r 60% e)
+    cp -rp "$scratch/elsewhere/e" "$scratch/elsewhere/e.fecp" .
+    exits 0 verify e.fecp
+    says 'all intact'
+    rm "e/$composed/$composed"
+    exits 1 verify e.fecp
+    says '1 missing'
+    exits 0 repair e.fecp
+    same "$scratch/elsewhere/e/$composed/$composed" "e/$composed/$composed"
+    exits 0 protect --update e
+    exits 0 verify e.fecp
+    says 'all intact'
+    [ "$(find e -type f | wc -l)" = 2 ] || fail "$name: a file stands twice"
+    cp -rp e e.fecp "$scratch/elsewhere/"
+    (cd "$scratch/elsewhere" && exits 0 verify e.fecp) || exit 1
+    # Two files are one here: one is restored, and the other does not take its place.
+    (cd "$scratch/elsewhere" && mv "e/$composed/$composed" "e/$composed/one" && rm e.fecp &&
+        head -c 9000 /dev/urandom > "e/$composed/$composed" && seq 1 2000 > "e/$composed/"$'cafe\xcc\x81' &&
+        exits 0 protect -q -r 60% e) || exit 1
+    cp -p "$scratch/elsewhere/e.fecp" .
+    rm -r "e/$composed"
+    exits 4 repair e.fecp
+    says 'File exists'
+    exits 1 repair e.fecp
+    says "left e/"
+    no_leftovers
+    rm -r e e.fecp
+}
+
 left_out=()
 for name in "${names[@]}"; do
     [ "$(type -t "mount_$name")" = function ] || usage
@@ -231,6 +275,7 @@ for name in "${names[@]}"; do
     moved_and_edited
     full
     if touch "d/x" && [ -e "d/X" ]; then rm d/x && folded; else rm d/x; fi
+    if touch $'d/\xc3\xa9' && [ -e $'d/e\xcc\x81' ]; then rm $'d/\xc3\xa9' && spelled; else rm $'d/\xc3\xa9'; fi
     read_only
     echo "$name: holds, $((SECONDS - began)) s${has_links:+, symbolic links}${has_names:+, hard links}${keeps_modes:+, permissions}"
     unmount_all

@@ -3,7 +3,7 @@
 use super::LiveError;
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::write_secret;
-use fec_base::io::small;
+use fec_base::io::{small, system};
 use fec_keys::passphrases::{check_new, make_key};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -40,8 +40,7 @@ impl StreamKey {
     /// Those of that source.
     pub fn generate() -> Result<StreamKey> {
         let mut bytes = Zeroizing::new([0; KEY_LEN]);
-        rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
+        system::random(&mut bytes[..]).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
         Ok(StreamKey(bytes))
     }
 

@@ -6,10 +6,10 @@
 
 use super::key::StreamKey;
 use super::replay::Replays;
+use fec_base::io::system::coarse_time;
 use fec_core::format::packet::{HEADER, PacketError};
 use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use fec_keys::cipher::{AeadKey, Cipher, derive};
-use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// Most streams whose keys a receiver remembers.
@@ -23,8 +23,7 @@ fn key_of(cipher: Cipher, key: &StreamKey, stream_id: u64) -> AeadKey {
 
 /// The time by this machine's clock, in seconds since 1970, modulo 2^32.
 fn now() -> u32 {
-    // The coarse clock is exact to some milliseconds, and takes no time.
-    clock_gettime(ClockId::RealtimeCoarse).tv_sec as u32
+    coarse_time().tv_sec as u32
 }
 
 /// The seconds of a time since 1970, modulo 2^32.

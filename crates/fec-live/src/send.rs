@@ -17,6 +17,7 @@ use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM, Replies};
 use fec_base::context::{Context, Settings, Silent};
 use fec_base::error::{Action, Error, Place, Result};
+use fec_base::io::system;
 use fec_core::format::packet::{MIN_PAYLOAD, Parameters, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::format::sealed_packet;
 use fec_core::window::{Encoder, Profile, Ratio, StreamSettings};
@@ -273,8 +274,7 @@ impl StreamSender {
 /// A random number, which no other stream has.
 fn random_id() -> Result<u64> {
     let mut id = [0; 8];
-    rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| Error::io(Action::ChooseStreamNumber, Place::Nowhere, e.into()))?;
+    system::random(&mut id).map_err(|e| Error::io(Action::ChooseStreamNumber, Place::Nowhere, e))?;
     Ok(u64::from_le_bytes(id))
 }
 

@@ -6,6 +6,7 @@
 
 use super::naming::{Name, rename_new, rename_over};
 use super::read_only::{Access, MadeWritable, access_of_folder};
+use super::system::{self, PLACE};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
@@ -56,8 +57,7 @@ impl Base {
     /// # Errors
     /// Those of the system.
     pub fn open(path: &Path) -> io::Result<Base> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        let folder = rustix::fs::open(path, PLACE, Mode::empty())?;
         Ok(Base { folder, path: path.to_path_buf(), is_old: AtomicBool::new(false), renamed: Vec::new() })
     }
 
@@ -90,8 +90,7 @@ impl Base {
     /// # Errors
     /// Those of the system.
     pub fn folder(&self, path: &[u8]) -> io::Result<Base> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        let folder = self.open_within(path, flags, Mode::empty())?;
+        let folder = self.open_within(path, PLACE | OFlags::NOFOLLOW, Mode::empty())?;
         let is_old = AtomicBool::new(false);
         Ok(Base { folder, path: self.place(path), is_old, renamed: Vec::new() })
     }
@@ -112,9 +111,8 @@ impl Base {
         }
         let path = &*self.real(path);
         path.split(|b| *b == b'/').try_for_each(|part| checked(part).map(|_| ()))?;
-        #[cfg(target_os = "linux")]
         if !self.is_old.load(Ordering::Relaxed) {
-            match open_beneath(&self.folder, path, flags, mode) {
+            match system::open_beneath(&self.folder, path, flags, mode) {
                 Err(Errno::NOSYS | Errno::PERM) if self.lacks_openat2() => {
                     self.is_old.store(true, Ordering::Relaxed);
                 }
@@ -125,9 +123,8 @@ impl Base {
     }
 
     /// Tells whether even the base itself cannot be opened by `openat2`: then the call is missing or forbidden.
-    #[cfg(target_os = "linux")]
     fn lacks_openat2(&self) -> bool {
-        open_beneath(&self.folder, b".", OFlags::PATH, Mode::empty()).is_err()
+        system::open_beneath(&self.folder, b".", PLACE, Mode::empty()).is_err()
     }
 
     /// Opens a path part by part. A link in the middle fails, because it is no folder; a link at the end is not
@@ -139,9 +136,8 @@ impl Base {
         };
         let mut folder = None;
         for part in folders.into_iter().flat_map(|folders| folders.split(|b| *b == b'/')) {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let at = folder.as_ref().unwrap_or(&self.folder);
-            folder = Some(rustix::fs::openat(at, checked(part)?, flags, Mode::empty())?);
+            folder = Some(rustix::fs::openat(at, checked(part)?, PLACE | OFlags::NOFOLLOW, Mode::empty())?);
         }
         let at = folder.as_ref().unwrap_or(&self.folder);
         rustix::fs::openat(at, checked(name)?, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode)
@@ -187,7 +183,9 @@ impl Base {
     /// As [`Base::read`], except for missing permission to write.
     pub fn access(&self, path: &[u8]) -> io::Result<Access> {
         match self.write(path) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Access::denied(self.read(path)?),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                Access::denied(&rustix::fs::fstat(self.read(path)?)?)
+            }
             opened => opened.map(|_| Access::Free),
         }
     }
@@ -197,8 +195,7 @@ impl Base {
     /// # Errors
     /// Those of the system.
     pub fn folder_access(&self, path: &[u8]) -> io::Result<Access> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        access_of_folder(self.open_within(path, flags, Mode::empty())?)
+        access_of_folder(self.open_within(path, PLACE | OFlags::NOFOLLOW, Mode::empty())?)
     }
 
     /// Makes a folder writable, if it is the user's own and read-only.
@@ -223,8 +220,10 @@ impl Base {
     /// # Errors
     /// Those of the system: `NotFound` if there is no entry.
     pub fn stat(&self, path: &[u8]) -> io::Result<Stat> {
-        let entry = self.open_within(path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(rustix::fs::fstat(entry)?)
+        match path {
+            b"" => Ok(rustix::fs::fstat(&self.folder)?),
+            path => self.holder(path)?.stat(),
+        }
     }
 
     /// The folder that holds an entry, whether the entry exists or not.
@@ -236,7 +235,7 @@ impl Base {
             Some(slash) => (&path[..slash], Cow::Borrowed(&path[slash + 1..])),
             None => (&b""[..], self.real(path)),
         };
-        let folder = self.open_within(folders, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+        let folder = self.open_within(folders, PLACE, Mode::empty())?;
         checked(&name)?;
         let name = match name {
             Cow::Borrowed(name) => Cow::Borrowed(OsStr::from_bytes(name)),
@@ -303,19 +302,6 @@ fn checked(part: &[u8]) -> rustix::io::Result<&OsStr> {
     }
 }
 
-#[cfg(target_os = "linux")]
-fn open_beneath(folder: &OwnedFd, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    loop {
-        match openat2(folder, OsStr::from_bytes(path), flags | OFlags::CLOEXEC, mode, resolve) {
-            // A concurrent rename.
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            opened => return opened,
-        }
-    }
-}
-
 fn regular(fd: OwnedFd) -> io::Result<File> {
     let file = File::from(fd);
     if !file.metadata()?.is_file() {
@@ -335,7 +321,7 @@ impl Holder<'_> {
     /// Those of the system.
     pub fn create_file(&self, mode: u16) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(u32::from(mode));
+        let mode = Mode::from_raw_mode(mode.into());
         Ok(File::from(rustix::fs::openat(&self.folder, &*self.name, flags, mode)?))
     }
 
@@ -344,7 +330,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn create_folder(&self, mode: u16) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(u32::from(mode)))?)
+        Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(mode.into()))?)
     }
 
     /// Makes a symbolic link.
@@ -387,7 +373,7 @@ impl Holder<'_> {
     /// # Errors
     /// Those of the system.
     pub fn set_mode(&self, mode: u16) -> io::Result<()> {
-        let mode = Mode::from_raw_mode(u32::from(mode));
+        let mode = Mode::from_raw_mode(mode.into());
         Ok(rustix::fs::chmodat(&self.folder, &*self.name, mode, AtFlags::empty())?)
     }
 
@@ -442,11 +428,7 @@ impl Holder<'_> {
     pub fn sync(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
-        match rustix::fs::fsync(folder) {
-            // Some file systems cannot sync a folder; its files are safe.
-            Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
-            done => Ok(done?),
-        }
+        system::sync_folder(folder)
     }
 
     /// The same folder with another name in it.

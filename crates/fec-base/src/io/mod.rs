@@ -26,16 +26,16 @@ mod readers;
 pub mod small;
 pub mod source;
 pub mod spool;
+pub mod system;
 pub mod temporary;
 
 use crate::context::Progress;
 use crate::error::Place;
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
@@ -69,30 +69,24 @@ pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     /// Folders that others go on filling are left after so many passes.
     const PASSES: usize = 100;
-    /// Takes no memory from the heap: a process that has none left removes its folders too.
     fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
         for _ in 0..PASSES {
             let mut is_empty = true;
-            rustix::fs::seek(folder, SeekFrom::Start(0))?;
-            let mut entries = RawDir::new(folder, &mut buffer);
-            while let Some(entry) = entries.next() {
-                let entry = entry?;
-                let name = entry.file_name();
+            system::for_each_name(folder, |name| {
                 if [c".", c".."].contains(&name) {
-                    continue;
+                    return Ok(());
                 }
                 is_empty = false;
                 match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
                     // The entry is a folder: ISDIR on Linux, PERM by POSIX.
                     Err(Errno::ISDIR | Errno::PERM) => {
                         empty(&rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)?;
-                        rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;
+                        rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)
                     }
-                    Ok(()) | Err(Errno::NOENT) => {}
-                    Err(e) => return Err(e),
+                    Err(Errno::NOENT) => Ok(()),
+                    done => done,
                 }
-            }
+            })?;
             if is_empty {
                 break;
             }

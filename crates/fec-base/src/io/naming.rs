@@ -1,7 +1,8 @@
 //! Gives a file another name, never one that is taken. File systems have several calls for that, and many lack some of
 //! them: FAT and exFAT, FUSE, network file systems.
 
-use rustix::fs::{AtFlags, RenameFlags};
+use super::system;
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -30,7 +31,7 @@ struct System;
 
 impl Calls for System {
     fn rename_new(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
-        rustix::fs::renameat_with(from.folder, from.name, to.folder, to.name, RenameFlags::NOREPLACE)
+        system::rename_new((from.folder, from.name), (to.folder, to.name))
     }
 
     fn link(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
@@ -51,9 +52,9 @@ impl Calls for System {
 }
 
 /// Tells whether an error may mean that the file system lacks a call, or lacks it for this type of file. File systems
-/// differ in this error.
+/// differ in this error. (ENOTSUP is EOPNOTSUPP on Linux, and another number on macOS.)
 pub fn is_lacking(error: Errno) -> bool {
-    [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP].contains(&error)
+    [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&error)
 }
 
 /// Gives a file or folder another name, if that is free.

@@ -8,13 +8,13 @@ pub use folder::{FolderOut, is_shard_file};
 use super::naming::{Name, rename_new};
 use super::own::{Stands, look, planted};
 use super::temporary::{Temporary, parent};
-use super::{NewObjects, list};
+use super::{NewObjects, list, system};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::program::closing::close_copy;
 use crate::program::stages::{self, Stage};
 use fec_core::executor::lock;
 use rustix::fs::{CWD, FlockOperation};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -247,7 +247,7 @@ impl FileOut {
         file.set_len(len).map_err(fail)?;
         if policy.sync {
             let _stage = stages::enter(Stage::Sync, 0);
-            file.sync_all().map_err(fail)?;
+            system::sync(&file).map_err(fail)?;
         }
         close_copy(&file).map_err(fail)?;
         temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
@@ -282,7 +282,7 @@ pub fn set_mode_if_any(file: &File, mode: u32) -> io::Result<()> {
 /// # Errors
 /// All other errors.
 pub fn if_any(done: io::Result<()>) -> io::Result<()> {
-    const NONE: [i32; 4] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
+    const NONE: [i32; 5] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOTSUP, libc::ENOSYS, libc::EINVAL];
     match done {
         Err(e) if e.raw_os_error().is_some_and(|code| NONE.contains(&code)) => Ok(()),
         done => done,
@@ -312,24 +312,16 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
     }
     let _stage = stages::enter(Stage::Sync, 0);
     let synced = match (File::open(folder), of) {
-        // Without permission to list the folder the whole file system is synced.
+        // Without permission to list the folder the whole file system is synced, where the system can do that.
         (Err(e), Some(of)) if e.kind() == io::ErrorKind::PermissionDenied => {
-            rustix::fs::syncfs(of).map_err(io::Error::from)
+            match system::sync_file_system(of) {
+                Err(Errno::NOSYS) => Err(e),
+                done => done.map_err(io::Error::from),
+            }
         }
-        (folder, _) => folder.and_then(|folder| folder.sync_all()),
+        (folder, _) => folder.and_then(system::sync_folder),
     };
-    match synced {
-        // Some file systems cannot sync a folder; its files are safe. A read-only file system has nothing to sync.
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::ReadOnlyFilesystem
-            ) =>
-        {
-            Ok(())
-        }
-        other => other.map_err(|e| Error::io(Action::Sync, folder, e)),
-    }
+    synced.map_err(|e| Error::io(Action::Sync, folder, e))
 }
 
 /// Opens a folder, and fails if another type of file or a link is there.

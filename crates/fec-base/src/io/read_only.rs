@@ -1,6 +1,7 @@
 //! Read-only files and folders of the user's own, which are made writable for the moment.
 
-use rustix::fs::{AtFlags, Mode, OFlags, accessat, fstat};
+use super::system::PLACE;
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, accessat, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::{File, Permissions};
@@ -28,8 +29,7 @@ impl Access {
     ///
     /// # Errors
     /// `PermissionDenied` if it is the user's own and not read-only, so that something else is in the way.
-    pub(super) fn denied(to: impl AsFd) -> io::Result<Access> {
-        let stat = fstat(to)?;
+    pub(super) fn denied(stat: &Stat) -> io::Result<Access> {
         // The integer types differ between systems.
         #[allow(clippy::unnecessary_cast)]
         let mode = stat.st_mode as u32 & 0o7777;
@@ -48,7 +48,7 @@ impl Access {
 pub(super) fn access_of_folder(folder: impl AsFd) -> io::Result<Access> {
     let rights = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     match accessat(&folder, ".", rights, AtFlags::EACCESS) {
-        Err(Errno::ACCESS) => Access::denied(folder),
+        Err(Errno::ACCESS) => Access::denied(&fstat(folder)?),
         allowed => Ok(allowed.map(|()| Access::Free)?),
     }
 }
@@ -58,8 +58,7 @@ pub(super) fn access_of_folder(folder: impl AsFd) -> io::Result<Access> {
 /// # Errors
 /// Those of the system.
 pub fn access_to(folder: &Path) -> io::Result<Access> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    access_of_folder(rustix::fs::open(folder, flags, Mode::empty())?)
+    access_of_folder(rustix::fs::open(folder, PLACE, Mode::empty())?)
 }
 
 /// The access to the regular file at a path.
@@ -67,12 +66,9 @@ pub fn access_to(folder: &Path) -> io::Result<Access> {
 /// # Errors
 /// Those of the system.
 pub fn access_to_file(path: &Path) -> io::Result<Access> {
-    let open = |flags: OFlags| {
-        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        rustix::fs::open(path, flags, Mode::empty())
-    };
-    match open(OFlags::RDWR) {
-        Err(Errno::ACCESS) => Access::denied(open(OFlags::PATH)?),
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => Access::denied(&rustix::fs::stat(path)?),
         opened => Ok(opened.map(|_| Access::Free)?),
     }
 }

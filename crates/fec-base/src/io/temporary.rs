@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
@@ -286,12 +286,20 @@ fn parts_of(name: &[u8]) -> Option<(Pid, u64)> {
 /// next boot of the machine, and in the same container.
 fn home() -> u64 {
     static HOME: OnceLock<u64> = OnceLock::new();
-    *HOME.get_or_init(|| {
-        let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let digest = HashKind::Blake3.digest(&[&boot, namespace.as_os_str().as_bytes()].concat());
-        u64::from_le_bytes([0, 0, 0, 0, digest[0], digest[1], digest[2], digest[3] | 1])
-    })
+    *HOME.get_or_init(|| home_of(Path::new("/proc")))
+}
+
+/// The home that Linux tells in `/proc`. Without that, as on macOS, each process has a home of its own: nothing is
+/// known of others, which may run on another machine that shares the storage.
+fn home_of(proc: &Path) -> u64 {
+    let boot = fs::read(proc.join("sys/kernel/random/boot_id"));
+    let namespace = fs::read_link(proc.join("self/ns/pid"));
+    let place = match (boot, namespace) {
+        (Ok(boot), Ok(namespace)) => [&boot, namespace.as_os_str().as_bytes()].concat(),
+        _ => format!("{} {:?}", std::process::id(), SystemTime::now()).into_bytes(),
+    };
+    let digest = HashKind::Blake3.digest(&place);
+    u64::from_le_bytes([0, 0, 0, 0, digest[0], digest[1], digest[2], digest[3] | 1])
 }
 
 /// The folder that holds `path`.
@@ -358,6 +366,14 @@ mod tests {
         remove_folder(&folder).expect("it is removed");
         remove_folder(&place.path().join("link")).expect_err("no folder");
         assert!(!folder.exists() && outside.join("precious").exists());
+    }
+
+    #[test]
+    fn a_system_that_does_not_tell_where_it_is_knows_nothing_of_other_processes() {
+        let nowhere = tempfile::tempdir().expect("a scratch folder");
+        assert_eq!(home_of(Path::new("/proc")), home());
+        assert_ne!(home_of(nowhere.path()), home_of(nowhere.path()));
+        assert!(home_of(nowhere.path()) >> 32 != 0, "a home of 0 means any machine");
     }
 
     /// On storage shared by machines and containers, a process that lives elsewhere must not lose its output.

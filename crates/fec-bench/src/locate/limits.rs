@@ -1,10 +1,9 @@
 //! The best that this machine can do for each kind of work on one thread, measured in some hundredths of a second after
 //! the command is done.
 
+use fec_base::io::system::memory_file;
 use fec_base::program::stages::{Stage, Work};
 use fec_core::block::{Plan, ShardBuf};
-use rustix::fs::{MemfdFlags, memfd_create};
-use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -41,7 +40,7 @@ impl MachineLimits {
                 black_box(work.hash.digests(black_box(&rows)));
             });
         }
-        if let Ok(file) = memfd_create("fec-limits", MemfdFlags::CLOEXEC).map(File::from) {
+        if let Ok(file) = memory_file("fec-limits") {
             // More than the caches of a core, and into new pages, as outputs are.
             let mut buffer = vec![1u8; 8 << 20];
             limits.write = rate(buffer.len(), || {

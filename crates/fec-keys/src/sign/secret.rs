@@ -11,6 +11,7 @@ use blake2::{Blake2b, Digest as _};
 use ed25519_dalek::{Signer as _, SigningKey};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::output::write_secret;
+use fec_base::io::system;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use std::path::Path;
@@ -260,7 +261,5 @@ fn now() -> u64 {
 }
 
 fn random(out: &mut [u8]) -> Result<()> {
-    rustix::rand::getrandom(out, rustix::rand::GetRandomFlags::empty())
-        .map(|_| ())
-        .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))
+    system::random(out).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))
 }

@@ -7,6 +7,7 @@
 mod receiver;
 mod sender;
 mod socket;
+mod system;
 #[cfg(test)]
 mod tests;
 

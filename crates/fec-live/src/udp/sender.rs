@@ -2,6 +2,7 @@
 
 use super::super::address::Address;
 use super::socket::{HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
+use super::system;
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::PollFlags;
@@ -113,16 +114,7 @@ impl PacketSender {
     /// Makes the system refuse packets that are too long for a part of the route, as soon as that part says so, and
     /// report the network's replies.
     fn learn_path(&self) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::net::sockopt::{Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
-            use rustix::net::sockopt::{set_ip_mtu_discover, set_ipv6_mtu_discover};
-            let set = match self.to.is_ipv4() {
-                true => set_ip_mtu_discover(&self.socket, Ipv4PathMtuDiscovery::DO),
-                false => set_ipv6_mtu_discover(&self.socket, Ipv6PathMtuDiscovery::DO),
-            };
-            as_far_as_possible(set.map_err(io::Error::from))?;
-        }
+        as_far_as_possible(system::refuse_too_long(&self.socket, self.to.is_ipv4()))?;
         self.state.enable_transport_errors((&self.socket).into())
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::LiveError;
 use super::super::address::Address;
+use super::system;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
@@ -37,14 +38,14 @@ impl Interface {
     pub(super) fn bind(&self, socket: &Socket) -> io::Result<()> {
         match &self.name {
             None => Ok(()),
-            Some(name) => socket.bind_device(Some(name.as_bytes())),
+            Some(name) => system::bind_to(socket, name),
         }
     }
 
     /// The interface's number, from the system, by any socket; 0 if none is named, for the system's choice.
     pub(super) fn index(&self, socket: &Socket) -> io::Result<u32> {
         let Some(name) = &self.name else { return Ok(0) };
-        Ok(rustix::net::netdevice::name_to_index(socket, name)?)
+        system::number_of(socket, name)
     }
 
     /// The reason why no socket could be opened: the interface, if one is named.
@@ -77,16 +78,11 @@ pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
 /// # Errors
 /// Errors of the socket.
 pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
-    #[cfg(target_os = "linux")]
-    let asked = match socket.peer_addr()?.is_ipv4() {
-        true => rustix::net::sockopt::ip_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V4)),
-        false => rustix::net::sockopt::ipv6_mtu(socket).map(|mtu| (mtu as usize).saturating_sub(HEADERS_V6)),
-    };
-    #[cfg(not(target_os = "linux"))]
-    let asked: io::Result<usize> = Ok(MAX_DATAGRAM);
-    match asked.map_err(io::Error::from) {
+    let is_v4 = socket.peer_addr()?.is_ipv4();
+    let headers = if is_v4 { HEADERS_V4 } else { HEADERS_V6 };
+    match system::longest(socket, is_v4) {
         Err(e) if is_unknown_option(&e) => Ok(MAX_DATAGRAM),
-        asked => asked,
+        longest => longest.map(|longest| longest.saturating_sub(headers)),
     }
 }
 
@@ -105,7 +101,7 @@ pub(super) fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
 /// Requests a large receive buffer, for bursts that come while nobody reads.
 pub fn enlarge(socket: &UdpSocket) {
     // Only administrators get more than the system's limit; if both fail, the system's own size stays.
-    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER).is_err() {
+    if system::force_receive_buffer(socket, RECEIVE_BUFFER).is_err() {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
     }
 }

@@ -168,7 +168,7 @@ impl<'a> UpdatedSidecar<'a> {
     /// Those of the file.
     pub(crate) fn sync(&self) -> io::Result<()> {
         match self {
-            UpdatedSidecar::Plain(out) => out.file().sync_data(),
+            UpdatedSidecar::Plain(out) => fec_base::io::system::sync_data(out.file()),
             UpdatedSidecar::Sealed(..) => Ok(()),
         }
     }

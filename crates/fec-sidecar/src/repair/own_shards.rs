@@ -165,7 +165,7 @@ impl OwnShards {
         match self {
             OwnShards::Left => Ok(()),
             OwnShards::InPlace(file, path) if context.settings.sync => {
-                file.sync_all().map_err(|e| Error::io(Action::Sync, path.as_path(), e))
+                fec_base::io::system::sync(file).map_err(|e| Error::io(Action::Sync, path.as_path(), e))
             }
             OwnShards::InPlace(..) => Ok(()),
             OwnShards::Anew(out, _) => {

@@ -465,7 +465,7 @@ impl<'a> Targets<'a> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let folder = rustix::fs::open(self.base.place(self.base.named()), flags, Mode::empty());
             if let Ok(folder) = folder {
-                let _ = rustix::fs::fsync(folder);
+                let _ = fec_base::io::system::sync_folder(folder);
             }
         }
         Ok(())

@@ -200,7 +200,7 @@ impl Update<'_> {
                 let settings = &self.context.settings;
                 old.write_pieces(false, settings, |at, piece| file.write_all_at(piece, at).map_err(fail))?;
                 if settings.sync {
-                    file.sync_data().map_err(fail)?;
+                    fec_base::io::system::sync_data(&file).map_err(fail)?;
                 }
             }
         }

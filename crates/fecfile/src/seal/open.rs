@@ -7,6 +7,7 @@ use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
 use fec_base::error::{Action, Error, Place, Result, WriteFailure};
 use fec_base::io::ReadAt;
+use fec_base::io::system::make_hole;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::meta::Meta;
@@ -293,12 +294,11 @@ impl WriteAt for std::fs::File {
         std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
     }
 
-    #[cfg(target_os = "linux")]
     fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {
-        use rustix::fs::{FallocateFlags, fallocate};
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        // Some file systems have no holes.
-        fallocate(self, flags, offset, len as u64).or_else(|_| self.write_all_at(offset, &vec![0; len]))
+        match make_hole(self, offset, len as u64) {
+            true => Ok(()),
+            false => self.write_all_at(offset, &vec![0; len]),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
 use fec_base::error::{Action, Error, Place, Result};
+use fec_base::io::system;
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, Seal, SealedKind};
 use fec_keys::age::{self, Passphrase, Recipient};
@@ -52,8 +53,7 @@ impl Sealer {
     ) -> Result<Sealer> {
         let fail = |e: SealError| Error::new(Action::Seal, e);
         let mut content_key = Zeroizing::new([0; KEY]);
-        rustix::rand::getrandom(&mut content_key[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
+        system::random(&mut content_key[..]).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
         let age_file = match &sealing.to {
             SealedTo::Recipients(recipients) => {
                 let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);

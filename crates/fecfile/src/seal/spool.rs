@@ -4,6 +4,7 @@ use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use chacha20::{ChaCha20Legacy, Key, LegacyNonce};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::spool::Spool;
+use fec_base::io::system;
 use fec_core::executor::lock;
 use fec_keys::cipher::KEY;
 use std::io;
@@ -31,8 +32,7 @@ impl SecretSpool {
     /// When it cannot be made.
     pub fn within(folder: &Path) -> Result<SecretSpool> {
         let mut key = Zeroizing::new([0; KEY]);
-        rustix::rand::getrandom(&mut key[..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e.into()))?;
+        system::random(&mut key[..]).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
         Ok(SecretSpool { spool: Spool::within(Some(folder))?, key, spare: Mutex::default() })
     }
 

@@ -5,13 +5,13 @@ use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::io::naming::{Name, is_lacking, rename_new, rename_over};
 use crate::io::own::open_regular;
 use crate::io::temporary::{Temporary, parent};
-use crate::io::{NewObjects, list, remove_folder};
+use crate::io::{NewObjects, list, remove_folder, system};
 use crate::program::closing::close;
 use crate::program::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
-use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use rustix::fs::FlockOperation;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read};
@@ -94,7 +94,7 @@ impl FolderOut {
             let first_error = Mutex::new(None);
             // Waiting for a disk uses no processor time, so these threads do not count against the caller's.
             Threads(SYNCS).run(files.len(), &|i| {
-                if let Err(e) = files[i].sync_all() {
+                if let Err(e) = system::sync(&files[i]) {
                     lock(&first_error).get_or_insert(e);
                 }
             });
@@ -165,9 +165,7 @@ pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<
     match fs::rename(from, to) {
         // Without `force` the folder was empty when checked, so newer files in it are not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let exchange = || {
-                rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(cannot_exchange)
-            };
+            let exchange = || system::exchange(from.as_os_str(), to.as_os_str()).map_err(cannot_exchange);
             exchange()?;
             // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
             // removed.

@@ -128,7 +128,7 @@ impl Targets<'_> {
         let dressed = self.dress(&file, entry, Some(kept)).map_err(&fail)?;
         self.note_undressed(entry, dressed);
         if self.how.sync {
-            file.sync_all().map_err(&fail)?;
+            fec_base::io::system::sync(&file).map_err(&fail)?;
         }
         Ok(is_whole)
     }

@@ -1,5 +1,6 @@
 //! Writes bytes so that zeros stay holes.
 
+use fec_base::io::system::make_hole;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -52,17 +53,6 @@ fn runs(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, bool)> {
         }
         (start < at).then_some((start..at, kind))
     })
-}
-
-#[cfg(target_os = "linux")]
-fn make_hole(file: &File, at: u64, len: u64) -> bool {
-    use rustix::fs::{FallocateFlags, fallocate};
-    fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, len).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn make_hole(_file: &File, _at: u64, _len: u64) -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -114,7 +114,9 @@ impl Targets<'_> {
             return Ok(false);
         }
         let from = room.holder(name.as_bytes()).map_err(&fail)?;
-        let kept = old.map(|old| old.st_mode & 0o777);
+        // The integer types differ between systems.
+        #[allow(clippy::unnecessary_cast)]
+        let kept = old.map(|old| old.st_mode as u32 & 0o777);
         give(&new, owner).map_err(&fail)?;
         let mut dressed = self.dress(&new, entry, kept).map_err(&fail)?;
         match from.rename(holder, replace) {
@@ -194,7 +196,7 @@ impl Targets<'_> {
         }
         give(&copy, owner)?;
         let dressed = self.dress(&copy, entry, kept)?;
-        copy.sync_all()?;
+        fec_base::io::system::sync(&copy)?;
         temporary
             .commit(|path| to.sibling(path.file_name().unwrap_or_default())?.rename(to, replace))
             .map(|()| dressed)

@@ -3,15 +3,16 @@
 use fec_base::io::base::Base;
 use fec_base::io::naming::is_lacking;
 use fec_base::io::output::open_folder;
+use fec_base::io::system;
 use fec_base::io::temporary::is_of_the_dead;
 use std::io;
 
 /// Syncs all files in the room for new ones.
 pub(crate) fn sync_new(room: &Base) -> io::Result<()> {
-    match rustix::fs::syncfs(open_folder(room.path())?) {
+    match system::sync_file_system(open_folder(room.path())?) {
         Err(e) if is_lacking(e) => {
             let (files, ..) = room.list(b"")?;
-            files.iter().try_for_each(|file| room.read(file)?.sync_all())
+            files.iter().try_for_each(|file| system::sync(room.read(file)?))
         }
         done => Ok(done?),
     }
