@@ -186,7 +186,13 @@ const A53_STALL_ON_LOAD_MISS: u64 = 0xe7;
 const A53_PART: &str = "0xd03";
 
 /// The code of an event that the system has no name for, on the ARM core with this part number.
-#[cfg_attr(any(not(target_os = "linux"), target_arch = "arm"), allow(dead_code))]
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64")
+    )),
+    allow(dead_code)
+)]
 fn arm_event(name: &str, part: Option<&str>) -> Option<u64> {
     match name {
         "l2_accesses" => Some(L2D_CACHE),
@@ -198,7 +204,10 @@ fn arm_event(name: &str, part: Option<&str>) -> Option<u64> {
     }
 }
 
-#[cfg(all(target_os = "linux", not(target_arch = "arm")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64")
+))]
 mod system {
     use super::{CounterReading, arm_event};
     use crate::machine::arm_part;
@@ -264,7 +273,10 @@ mod system {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(target_arch = "arm"))))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64")
+)))]
 mod system {
     use super::CounterReading;
 
@@ -272,7 +284,7 @@ mod system {
     pub(super) enum Counter {}
 
     pub(super) fn open(_: &str) -> Result<Counter, String> {
-        Err("this build reads no counters: they are for Linux, but for 32-bit ARM".to_owned())
+        Err("this build reads no counters: they are for Linux on x86, 64-bit ARM and RISC-V".to_owned())
     }
 
     pub(super) fn start(counter: &mut Counter) -> Option<CounterReading> {

@@ -136,7 +136,10 @@ impl Caches {
 }
 
 /// The part number of an ARM core, as the system tells it.
-#[cfg(all(target_os = "linux", not(target_arch = "arm")))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64")
+))]
 pub(crate) fn arm_part() -> Option<String> {
     field(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default(), "CPU part")
 }

@@ -1,7 +1,7 @@
 //! Read-only files and folders of the user's own, which are made writable for the moment.
 
-use super::system::PLACE;
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, accessat, fstat};
+use super::system::{EFFECTIVE, PLACE};
+use rustix::fs::{Mode, OFlags, Stat, accessat, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::{File, Permissions};
@@ -47,7 +47,7 @@ impl Access {
 /// Those of the system, such as that of a file system that is read-only as a whole.
 pub(super) fn access_of_folder(folder: impl AsFd) -> io::Result<Access> {
     let rights = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    match accessat(&folder, ".", rights, AtFlags::EACCESS) {
+    match accessat(&folder, ".", rights, EFFECTIVE) {
         Err(Errno::ACCESS) => Access::denied(&fstat(folder)?),
         allowed => Ok(allowed.map(|()| Access::Free)?),
     }

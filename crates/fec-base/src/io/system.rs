@@ -5,7 +5,7 @@
 //! nothing of that. A call that a system lacks is an error here, which callers know from file systems that lack it: no
 //! promise is weakened in silence.
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::ffi::{CStr, OsStr};
@@ -22,6 +22,14 @@ pub(super) const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFl
 /// macOS has no O_PATH. The folder is opened for reading, so only those who may list it get through it.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(super) const PLACE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Asks for the rights of the effective user.
+#[cfg(not(target_os = "android"))]
+pub(super) const EFFECTIVE: AtFlags = AtFlags::EACCESS;
+
+/// Android's C library cannot ask for them. There the effective user is the real one: no program is set-uid.
+#[cfg(target_os = "android")]
+pub(super) const EFFECTIVE: AtFlags = AtFlags::empty();
 
 /// Opens a path from a folder, through no link and to nowhere outside: `openat2` of Linux.
 ///
