@@ -2,6 +2,7 @@
 //! makes.
 
 use crate::names::hex;
+use fec_core::Root;
 use fec_core::digest::Digest;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -43,15 +44,7 @@ pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
 
 /// The root that 64 hexadecimal digits stand for.
 pub fn parse_root(text: &[u8]) -> Option<Digest> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let mut root = [0; 32];
-    if text.len() != 2 * root.len() {
-        return None;
-    }
-    for (byte, pair) in root.iter_mut().zip(text.as_chunks::<2>().0) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(root)
+    Some(std::str::from_utf8(text).ok()?.parse::<Root>().ok()?.0)
 }
 
 /// Parses a line of [`put_line`] or a root alone, without the line feed.

@@ -25,7 +25,16 @@
 //! # Ok::<(), fec_core::CodingError>(())
 //! ```
 //!
-//! **Shards with proofs**: [`set`], when only a root is trusted. Shard files and containers are made of these
+//! **Shards with proofs**: [`encode_proved`] and [`Root`], when only a root is trusted; [`proved`] has an example.
+//!
+//! ```
+//! let (root, shards) = fec_core::encode_proved(3, 2, b"the only copy of something")?;
+//! assert_eq!(root.check(&shards[4].shard, &shards[4].proof)?, 4);
+//! assert_eq!(root.decode(&shards[2..])?, b"the only copy of something");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Beneath is [`set`], for payloads of many sets: shard files and containers are made of these
 //! ([`format`](mod@format)), set by set, in memory that is used again. This example makes a root; [`set`] shows the way
 //! back.
 //!
@@ -102,9 +111,11 @@ mod guarded;
 pub mod merkle;
 pub mod observe;
 pub mod params;
+pub mod proved;
 pub mod random;
 pub mod set;
 pub mod simple;
 pub mod window;
 
+pub use proved::{ProvedShard, Root, encode_proved};
 pub use simple::{CodingError, decode, encode};

@@ -13,6 +13,7 @@ use crate::seal::SealError;
 use crate::seal::open::{self, Opener};
 use crate::sets::{Nobody, SetWalk, untrue};
 use fec_base::context::Context;
+use fec_core::Root;
 use fec_core::digest::Digest;
 use fec_core::format::seal::{Seal, SealedKind};
 use fec_core::params::Form;
@@ -49,6 +50,12 @@ pub struct Wanted<'a> {
 impl From<Option<Digest>> for Wanted<'_> {
     fn from(root: Option<Digest>) -> Self {
         Wanted { root, trust: None }
+    }
+}
+
+impl From<Root> for Wanted<'_> {
+    fn from(root: Root) -> Self {
+        Some(root.0).into()
     }
 }
 

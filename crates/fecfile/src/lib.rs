@@ -23,6 +23,7 @@
 //!
 //! | to | use |
 //! |---|---|
+//! | have shards in memory that prove themselves | [`encode_proved`], [`Root`] |
 //! | encode to a store of shards, to a container file, to a writer | [`encode`], with [`Options`](payload::Options) |
 //! | find what an input holds, restore it, verify it | [`Archive`] |
 //! | encode again, and keep what is there and intact | [`keep`] |
@@ -67,6 +68,7 @@ pub use error::{Class, EncodingError, Error, ErrorKind, Result};
 pub use fec_base::context::Cancel;
 pub use fec_base::io::output::{Destination, Policy};
 pub use fec_base::{Context, Settings, io};
+pub use fec_core::{ProvedShard, Root, encode_proved};
 pub use input::{Content, Input, Object};
 pub use range::PayloadRange;
 pub use repair::{Repair, Repaired};

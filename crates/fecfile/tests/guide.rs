@@ -6,8 +6,8 @@ use fec_core::block::Code;
 use fecfile::io::memory::MemoryStore;
 use fecfile::payload::Options;
 use fecfile::{
-    Archive, Class, Context, EncodingError, Input, Result, Wish, decode_path, decode_reader, encode,
-    encode_path, encode_reader, verify_path, verify_reader,
+    Archive, Class, Context, EncodingError, Input, Result, Root, Wish, decode_path, decode_reader, encode,
+    encode_path, encode_proved, encode_reader, verify_path, verify_reader,
 };
 use std::fs;
 
@@ -32,6 +32,29 @@ fn shards_alone() {
     shards[0] = Some(originals[0].clone());
     fec_core::decode(10, 4, &mut shards).unwrap();
     assert!(shards.iter().flatten().eq(originals.iter().chain(&recovery)));
+}
+
+#[test]
+fn shards_that_prove_themselves() {
+    let payload = payload();
+    let (root, mut shards) = encode_proved(10, 4, &payload).unwrap();
+    let root: Root = root.to_string().parse().unwrap();
+    assert_eq!(root.check(&shards[7].shard, &shards[7].proof), Ok(7));
+    assert_eq!(root.decode(&shards[4..]).unwrap(), payload);
+    shards[7].shard[0] ^= 1;
+    assert!(root.check(&shards[7].shard, &shards[7].proof).is_err() && root.decode(&shards[4..]).is_err());
+    assert_eq!(root.decode(&shards[3..]).unwrap(), payload);
+}
+
+/// The text of a root leads to the encoding that it names.
+#[test]
+fn a_root_as_text() {
+    let (store, options, context) = (MemoryStore::new(), Options::default(), Context::default());
+    let written = encode::to_store(&payload(), b"numbers", &store, &options, &context).unwrap();
+    let text = Root(written.root).to_string();
+    let open = |root: Root| Archive::open(&Input::of_store(&store).unwrap(), root, &context);
+    assert_eq!(open(text.parse().unwrap()).unwrap().root(), Some(written.root));
+    assert_eq!(open(Root([7; 32])).err().map(|error| error.class()), Some(Class::Untrue));
 }
 
 #[test]
