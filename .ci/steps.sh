@@ -266,6 +266,9 @@ python_module() {
     FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
 }
 
+# The library for C, as a stranger gets it; its own tests are among those of the workspace.
+c_library() { FEC_PROFILE=ci may_be_missing scripts/checks/test-c.sh; }
+
 # ---------------------------------------------------------------- only in .ci/nightly
 
 faults() {
@@ -296,6 +299,7 @@ mutations() {
     FEC_MUTATIONS=1500 cargo test --profile ci -p fec-cli --test sidecar campaign
     FEC_EVERY_BIT=1 cargo test --profile ci -p fec-cli --test hostile detection
     FEC_ATTACKS=2000 cargo test --profile ci -p fecfile --lib seal::attacks
+    FEC_MUTATIONS=6000 cargo test --profile ci -p fec-c --test c campaign
 }
 
 fuzzing() { may_be_missing scripts/checks/fuzz.sh --seconds 12 --seed "$seed"; }

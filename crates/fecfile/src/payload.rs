@@ -149,7 +149,7 @@ pub trait Payload: Sync {
     }
 }
 
-impl Payload for Vec<u8> {
+impl Payload for &[u8] {
     fn size(&self) -> u64 {
         self.len() as u64
     }
@@ -157,6 +157,16 @@ impl Payload for Vec<u8> {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         out.copy_from_slice(&self[offset as usize..][..out.len()]);
         Ok(())
+    }
+}
+
+impl Payload for Vec<u8> {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        Payload::read_at(&&self[..], offset, out)
     }
 }
 

@@ -1,0 +1,3 @@
+module fec.example/shards
+
+go 1.21
