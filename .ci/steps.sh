@@ -291,6 +291,12 @@ years() {
     done
 }
 
+# Repositories of backup programs, which stand in Debian.
+repositories() {
+    ! may_install || { need restic restic && need borg borgbackup && need git-annex git-annex; }
+    may_be_missing "$python" scripts/campaigns/repositories.py --fec "$fec" --seed "$seed" --cycles 28 restic borg git annex
+}
+
 # The campaigns that are tests of crates, with more cases.
 mutations() {
     export FEC_SEED=$seed FEC_UNDER_TEST

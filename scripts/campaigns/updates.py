@@ -256,20 +256,20 @@ class Round:
             old = self.kill(args[:-1], old)
         code, out, said = self.run(*args, exits=(0, 1, 2) if rotten else (0, 2))
         expect(self.same(tree), "an update wrote to the tree")
+        size = lambda groups: sum(len(before[0][names[0]].content) for names in groups)
         if code == 2:
             self.counts["refused"] += 1
             is_file = {key for key, x in tree[0].items() if x.kind == "file"}
             emptied = [key for key, x in before[0].items() if x.kind == "file" and x.content and key in is_file and not tree[0][key].content]
             gone = [names for names in before[1] if names[0] not in is_file]
-            size = lambda groups: sum(len(before[0][names[0]].content) for names in groups)
-            is_much = len(gone) * 10 > len(before[1]) or size(gone) * 10 > size(before[1])
+            is_much = len(gone) == len(before[1]) or size(gone) * 10 > size(before[1])
             expect(emptied or is_much, "refused, and nothing is gone: " + said)
             expect(self.sidecar().startswith(old), "an update that was refused wrote")
             code, out, said = self.run(*args, "-f", exits=(0, 1) if rotten else (0,))
         else:
             now = {x.content for x in tree[0].values() if x.kind == "file"}
             gone = [names for names in before[1] if not set(names) & set(tree[0]) and before[0][names[0]].content not in now]
-            expect(len(gone) * 10 <= len(before[1]) or code == 1, "%d of %d files are gone, and it was not refused" % (len(gone), len(before[1])))
+            expect(size(gone) * 10 <= size(before[1]) or code == 1, "%d of %d bytes are gone, and it was not refused" % (size(gone), size(before[1])))
         if code == 1:
             self.counts["stopped by rot"] += 1
             expect(self.sidecar().startswith(old), "an update that was refused because of rot wrote")

@@ -684,9 +684,13 @@ class Year:
             raise Wrong("an update is refused: " + said)
         elif gone_by_disk:
             return False
-        expect("with -f" in said, "no way on is named: " + said)
-        code, said = self.run(*words, "-f")
-        expect(code == 0, "an update with -f is refused: " + said)
+        way_on = "--pruned" if "are gone" in said else "-f"
+        expect("with " + way_on in said, "no way on is named: " + said)
+        code, said = self.run(*words, way_on)
+        if code and way_on != "-f":
+            # Behind the first reason stands another.
+            code, said = self.run(*words, "-f")
+        expect(code == 0, "an update with %s is refused: %s" % (way_on, said))
         return self.took_over() or True
 
     def restore(self, names=None):

@@ -71,6 +71,7 @@ pages() {
 tree() {
     local share=$2/share
     install -D -m 755 "$1" "$2/bin/fec"
+    install -m 755 scripts/release/fec-night.sh "$2/bin/fec-night"
     install -d "$share/man/man1" "$share/doc/fec"
     install -m 644 "$scratch"/pages/man1/*.1 "$share/man/man1"
     install -D -m 644 "$scratch/pages/fec.bash" "$share/bash-completion/completions/fec"

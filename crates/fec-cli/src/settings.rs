@@ -4,7 +4,7 @@ use crate::line::Common;
 use crate::plan::common;
 use crate::plan::given::Given;
 use crate::run::tuned;
-use crate::say::failure::{Exit, Failure, Result, note_said, say, say_line};
+use crate::say::failure::{Exit, Failure, Kind, Result, note_said, say, say_line};
 use crate::say::state::{Ended, Head, Outcome};
 use crate::say::terminal::{folded, harmless};
 use crate::system::closed::check_stdout;
@@ -197,8 +197,11 @@ pub(crate) fn report_failure(failure: &Failure, command: &str, stdout_is_data: b
     struct Report<'a> {
         error: &'a str,
         help: Option<&'a str>,
+        #[serde(flatten)]
+        kind: Option<&'a Kind>,
     }
-    let report = Report { error: &failure.message, help: failure.help.as_deref() };
+    let report =
+        Report { error: &failure.message, help: failure.help.as_deref(), kind: failure.kind.as_ref() };
     if let Ok(line) = serde_json::to_string(&Head::new(command, failure.exit).with(&report)) {
         if stdout_is_data {
             say_line(&line);

@@ -15,7 +15,7 @@ use table::{
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 68] = [
+const VALUES: [(&str, &str); 69] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
@@ -49,6 +49,7 @@ const VALUES: [(&str, &str); 68] = [
     ("older-than", "30d"),
     ("output", "out"),
     ("packet", "auto"),
+    ("policy", "none"),
     ("profile", "bounded"),
     ("range", "0..1"),
     ("rate", "1/6"),

@@ -200,6 +200,19 @@ fn every_command_speaks_the_words_of_the_schema() {
     run("decode a.stream -o streamed", 0, "intact");
     run("encode --stream a -o lossy.stream --impair burst:40,5 --rate 1/100", 0, "intact");
     run("decode lossy.stream -o lossy", 3, "lost");
+    // A policy, and updates that it or the number of bytes stops.
+    for nth in 0..12 {
+        arena.write(format!("g/{nth}.jpg"), &payload(30 + nth, 30_000));
+    }
+    run("protect --policy photos g", 0, "intact");
+    (0..2).for_each(|nth| std::fs::remove_file(arena.path(format!("g/{nth}.jpg"))).unwrap());
+    assert_eq!(run("protect -u g", 2, "refused")["kind"], "many_gone");
+    arena.write("g/2.jpg", &payload(50, 30_000));
+    // Beside what is gone it would need another place, and what is damaged has none.
+    assert_eq!(run("protect -u --pruned g", 1, "damaged")["kind"], "held");
+    (0..2).for_each(|nth| drop(arena.write(format!("g/{nth}.jpg"), &payload(30 + nth, 30_000))));
+    assert_eq!(run("protect -u g", 1, "damaged")["update"]["held"][0]["state"], "rotten");
+    run("verify g.fecp", 1, "damaged");
     // The machine, and the command itself.
     run("bench --gates", 0, "intact");
     run("encode --backend list", 0, "intact");

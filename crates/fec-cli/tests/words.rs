@@ -380,7 +380,7 @@ fn a_sidecar_that_is_written_again_says_so() {
         let longer = [&arena.read("d/3")[..], &payload(9, 40_000)].concat();
         arena.write("d/3", &longer);
         let said = text(&arena.expect(["protect", "--update", "d"], 0).stderr);
-        assert!(arena.read("d.fecp").len() < new * 5 / 4);
+        assert!(arena.read("d.fecp").len() < new * 3 / 2);
         said
     });
     let said: Vec<String> = said.collect();

@@ -34,6 +34,25 @@ pub enum SidecarError {
         /// The fault in it.
         why: String,
     },
+    /// A policy that cannot be used.
+    #[error("{0}")]
+    Policy(String),
+    /// A policy, and several paths.
+    #[error("a policy is for one folder")]
+    PolicyOfOne,
+    /// The sidecar has a policy, and the root or signature that was asked for does not prove it.
+    #[error("it has a policy, and nothing that was given proves it")]
+    PolicyUnproved,
+    /// A prune is announced, and no policy says what stays otherwise.
+    #[error("it has no policy")]
+    NoPolicy,
+    /// A program is at work in the folder.
+    #[error("a program is at work here, as its policy says")]
+    AtWork,
+    /// Files are damaged or gone that the policy says are written once, or stay, and the rest cannot be protected
+    /// without them.
+    #[error("damaged or gone, though written once or to stay: {}", named(.0))]
+    Held(Vec<Vec<u8>>),
     /// More patterns than a sidecar remembers.
     #[error("its patterns are too long, or too many")]
     ManyPatterns,
@@ -205,11 +224,15 @@ impl Cause for SidecarError {
             SidecarError::Rotten(_)
             | SidecarError::RottenOrNew { .. }
             | SidecarError::RottenOrEdited(_)
+            | SidecarError::Held(_)
             | SidecarError::RepairBegun { .. }
             | SidecarError::Older
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
-            SidecarError::MayBeBegun { .. } | SidecarError::ReadOnly | SidecarError::NoList => Class::Io,
+            SidecarError::MayBeBegun { .. }
+            | SidecarError::ReadOnly
+            | SidecarError::NoList
+            | SidecarError::AtWork => Class::Io,
             SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
             SidecarError::OtherRoot(_)
             | SidecarError::OtherMetadata(_)
@@ -230,6 +253,10 @@ impl Cause for SidecarError {
             | SidecarError::NoEntry(_)
             | SidecarError::Pattern { .. }
             | SidecarError::ManyPatterns
+            | SidecarError::Policy(_)
+            | SidecarError::PolicyOfOne
+            | SidecarError::PolicyUnproved
+            | SidecarError::NoPolicy
             | SidecarError::Ambiguous(_)
             | SidecarError::BaseNeeded(_)
             | SidecarError::Busy => Class::Usage,

@@ -7,7 +7,7 @@ from ..encoding.trees import proof_size
 from ..hashes import digest
 from .group import SMALL, WIDE, Group
 from .parts import (
-    ANCHORED, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED,
+    ANCHORED, ANNOUNCED, BUSY, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED, POLICY, WORDS,
     SYMLINK, WITH_SHA256, WITH_ZEROS, area_size, catalog_root,
 )
 from .writer import path_limit
@@ -142,9 +142,10 @@ class Catalog:
     def read_parts(self, data, entries):
         """§17.3"""
         self.marks, self.caches, self.anchor, self.patterns, self.omitted, before = [], False, b"", [], [], 0
+        self.announced, self.policy_anchor, self.rules = False, b"", []
         while data.pos < len(data.data):
             kind = data.take(1)[0]
-            if not MARKS <= kind <= OMITTED:
+            if not MARKS <= kind <= POLICY:
                 raise Fault("refused", "§17.3: a part of kind %d" % kind)
             part = data.take(data.varint())
             if kind <= before or not part:
@@ -156,8 +157,10 @@ class Catalog:
                 self.marks = [x for x, in struct.iter_unpack("<Q", part)]
             elif kind == EXCLUSION:
                 self.read_exclusion(part)
-            else:
+            elif kind == OMITTED:
                 self.read_omitted(part)
+            else:
+                self.read_policy(part)
 
     def read_exclusion(self, part):
         """§17.3, part 2"""
@@ -167,20 +170,56 @@ class Catalog:
         flags = data.take(1)[0]
         if flags & ~CACHES:
             raise Fault("refused", "§17.3: a flag of part 2")
-        self.caches, self.anchor = bool(flags), data.take(limited(data.varint(), 4096))
-        if self.anchor:
-            check_path(self.anchor, None)
+        self.caches, self.anchor = bool(flags), self.read_anchor(data)
         while data.pos < len(part):
-            pattern = data.take(limited(data.varint(), 1024))
-            try:
-                pattern.decode()
-            except UnicodeDecodeError:
-                raise Fault("invalid", "§17.3: a pattern is not UTF-8") from None
-            if not pattern or b"\0" in pattern or self.patterns and pattern <= self.patterns[-1]:
-                raise Fault("invalid", "§17.3: a pattern is empty, has a NUL, or does not ascend")
+            pattern = self.read_pattern(data)
+            if self.patterns and pattern <= self.patterns[-1]:
+                raise Fault("invalid", "§17.3: a pattern does not ascend")
             self.patterns.append(pattern)
         if not self.caches and not self.patterns:
             raise Fault("invalid", "§17.3: part 2 leaves nothing out")
+
+    @staticmethod
+    def read_anchor(data):
+        """§17.3, parts 2 and 4"""
+        anchor = data.take(limited(data.varint(), 4096))
+        if anchor:
+            check_path(anchor, None)
+        return anchor
+
+    @staticmethod
+    def read_pattern(data):
+        """§17.3, parts 2 and 4"""
+        pattern = data.take(limited(data.varint(), 1024))
+        try:
+            pattern.decode()
+        except UnicodeDecodeError:
+            raise Fault("invalid", "§17.3: a pattern is not UTF-8") from None
+        if not pattern or b"\0" in pattern:
+            raise Fault("invalid", "§17.3: a pattern is empty, or has a NUL")
+        return pattern
+
+    def read_policy(self, part):
+        """§17.3, part 4"""
+        if len(part) > 1 << 14:
+            raise Fault("invalid", "§17.3: the policy is too long")
+        data = Cursor(part)
+        flags = data.take(1)[0]
+        if flags & ~ANNOUNCED:
+            raise Fault("refused", "§17.3: a flag of part 4")
+        self.announced, self.policy_anchor = bool(flags), self.read_anchor(data)
+        while data.pos < len(part):
+            words = data.take(1)[0]
+            if words >= 2 * BUSY:
+                raise Fault("refused", "§17.3: words of a rule")
+            if words not in WORDS:
+                raise Fault("invalid", "§17.3: words of a rule that contradict each other")
+            rule = words, self.read_pattern(data)
+            if self.rules and rule <= self.rules[-1]:
+                raise Fault("invalid", "§17.3: a rule does not ascend")
+            self.rules.append(rule)
+        if not self.rules:
+            raise Fault("invalid", "§17.3: part 4 has no rule")
 
     def read_omitted(self, part):
         """§17.3, part 3"""

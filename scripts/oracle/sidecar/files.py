@@ -55,7 +55,7 @@ def check_entry(catalog, base, x, contents, number, held=False):
         if (info.st_dev, info.st_ino) == (file.st_dev, file.st_ino) if file else whole:
             return "intact"
         whole = False
-    return dict(is_file=stat.S_ISREG(info.st_mode), has_size=info.st_size == of.size, has_bytes=whole, has_mode=bool(info.st_mode & 0o100) == bool(of.kind & EXECUTABLE),
+    return dict(is_file=stat.S_ISREG(info.st_mode), has_size=info.st_size == of.size, has_bytes=whole, has_mode=bool(info.st_mode & 0o100) == bool(of.kind & EXECUTABLE), once="no",
                 time=time_of(info.st_mtime_ns, x.seconds * 10 ** 9 + x.nanos, bool(catalog.marks)), record="unproved" if held else "believed",
                 writer=writer_of(mark_of(info.st_ctime_ns, info.st_ino), catalog.marks[number] if catalog.marks else 0))
 

@@ -48,6 +48,18 @@ pub(crate) struct Protect {
     /// With --update: leave out only what this command names, and forget the patterns of before
     #[arg(long)]
     pub(crate) forget_excludes: bool,
+    /// The policy, which says what may happen to the files of the folder PATH: restic, rustic, borg, kopia, git,
+    /// annex, maildir, photos; a file with lines such as `once stays: /data/`; or none. `once`: the file is written
+    /// once, and any difference is damage; `stays`: it goes only with --pruned. The sidecar remembers it [default:
+    /// that of a repository of restic, borg or kopia, which is recognised; with --update as before]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// With --update: what is gone was pruned or deleted on purpose, however much it is
+    #[arg(long)]
+    pub(crate) pruned: bool,
+    /// With --update: a prune is about to begin; until the next --update anything in the folder of the policy may go
+    #[arg(long, conflicts_with = "pruned")]
+    pub(crate) pruning: bool,
     /// Also protect the files and folders that are listed in this file, a line each or with zero bytes between; `-` is
     /// standard input
     #[arg(long, value_name = "FILE")]

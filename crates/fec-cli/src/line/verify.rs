@@ -103,6 +103,8 @@ pub(crate) enum Ignore {
     Changed,
     /// Files under other names
     Moved,
+    /// Files that are gone, as the policy allows
+    Gone,
     /// Files that are not protected
     New,
 }
@@ -114,6 +116,7 @@ impl Ignore {
             Ignore::Edited => &[State::Edited, State::Shifted, State::Changing],
             Ignore::Changed => &[State::Changed],
             Ignore::Moved => &[State::Moved],
+            Ignore::Gone => &[State::Gone],
             Ignore::New => &[],
         }
     }

@@ -222,6 +222,7 @@ const PROTECT: Command = Command {
                 "base",
                 "exclude",
                 "exclude-caches",
+                "policy",
                 "files-from",
                 "one-file-system",
                 "sha256",
@@ -236,7 +237,7 @@ const PROTECT: Command = Command {
         (&SEAL, &[NEW, UPDATE]),
         (&["portable"], &[NEW]),
         (&["identity"], &[UPDATE, GENERATIONS]),
-        (&["update", "root", "signer", "forget-excludes"], &[UPDATE]),
+        (&["update", "root", "signer", "forget-excludes", "pruned", "pruning"], &[UPDATE]),
     ],
     advice: &[(&["portable"], &[UPDATE], "an update does as the sidecar was made")],
 };

@@ -72,6 +72,11 @@ pub(crate) fn ranges(damage: &RangeList, state: &str) -> String {
     }
 }
 
+/// A number with its noun.
+pub(crate) fn count(count: u64, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Details;

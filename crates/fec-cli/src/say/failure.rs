@@ -2,13 +2,14 @@
 
 use crate::say::terminal::{folded, harmless};
 use crate::system::secrets::{hides, hushed};
-use fec_base::names::{show, show_input};
+use fec_base::names::{show, show_bytes, show_input};
 use fec_base::roots::parse_root;
 use fec_keys::sign::SignError;
 use fec_sidecar::SidecarError;
 use fecfile::error::{Action, Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::{EncodingError, Error, ErrorKind};
+use serde::Serialize;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
@@ -93,13 +94,44 @@ pub(crate) struct Failure {
     pub(crate) help: Option<String>,
     /// The reader of standard output is gone: nothing is printed.
     pub(crate) broken_pipe: bool,
+    /// The kind and its numbers, for JSON, where a program may want to go on by them.
+    pub(crate) kind: Option<Kind>,
+}
+
+/// A refusal that a program may answer.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// More is gone than an update takes without being told.
+    ManyGone { gone: u64, of: u64, gone_bytes: u64, of_bytes: u64 },
+    /// Most files of a folder are gone.
+    FolderGone { folder: String, gone: u64, of: u64 },
+    /// Files are damaged or gone that the policy holds.
+    Held { held: Vec<String> },
+}
+
+impl Kind {
+    fn of(error: &Error) -> Option<Kind> {
+        Some(match error.cause()? {
+            SidecarError::ManyGone { gone, of, gone_len, of_len } => {
+                Kind::ManyGone { gone: *gone, of: *of, gone_bytes: *gone_len, of_bytes: *of_len }
+            }
+            SidecarError::FolderGone { folder, gone, of } => {
+                Kind::FolderGone { folder: show_bytes(folder), gone: *gone, of: *of }
+            }
+            SidecarError::Held(held) => {
+                Kind::Held { held: held.iter().map(|path| show_bytes(path)).collect() }
+            }
+            _ => return None,
+        })
+    }
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: plain(&message.into()), help: None, broken_pipe: false }
+        Failure { exit, message: plain(&message.into()), help: None, broken_pipe: false, kind: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
@@ -138,6 +170,7 @@ impl From<Error> for Failure {
                 _ => help(&error),
             },
             broken_pipe,
+            kind: Kind::of(&error),
         }
     }
 }
@@ -194,6 +227,14 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
             "if it is a damaged sidecar, fec repair mends it; else remove it, or choose another name with -o"
         }
         SidecarError::OutsideBase(_) => "name a folder with --base that all of them lie in",
+        SidecarError::PolicyOfOne => "name one folder, or leave --policy out",
+        SidecarError::PolicyUnproved => "give it again with --policy, or go on without one: --policy none",
+        SidecarError::NoPolicy => {
+            "give it one with --policy; without one, --pruned when the prune has ended is enough"
+        }
+        SidecarError::AtWork => {
+            "run it again when that has ended; if none is at work, it was killed: run it again first, or remove what it left"
+        }
         SidecarError::NotFound(_) | SidecarError::TooFewPieces => {
             "if the files are intact, remove it, and protect them anew with fec protect"
         }
@@ -232,10 +273,14 @@ fn update_help(cause: &SidecarError) -> Option<&'static str> {
             "a copy of the sidecar may have more of them; to go on without, and keep what was edited since:\n  \
              fec protect --update -f PATH\nto go on without, and undo it:\n  fec repair --revert SIDECAR"
         }
+        SidecarError::Held(_) => {
+            "nothing was updated, for the rest cannot be protected without them: mend them first, with fec repair SIDECAR;\nif \
+             they were pruned or deleted on purpose, go on with --pruned; if they were changed on purpose, with -f"
+        }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } | SidecarError::FolderGone { .. } => {
             "is the disk mounted, and are these the folders that it was made for?\n\
-             fec repair brings back what it can; if they were deleted on purpose, go on with -f"
+             fec repair brings back what it can; if they were deleted on purpose, go on with --pruned"
         }
         SidecarError::Emptied(_) => {
             "fec repair --revert brings back what it was;\nif it should be empty, go on with -f"

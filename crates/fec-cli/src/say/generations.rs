@@ -1,6 +1,6 @@
 //! The generations of a sidecar, as text and JSON.
 
-use crate::say::sidecar::count;
+use crate::say::details::count;
 use fec_base::names::{bytes, hex, show};
 use fec_sidecar::{Recorded, Sidecar};
 use serde::Serialize;

@@ -3,6 +3,7 @@
 use crate::run::target::quoted;
 use fec_base::names::counted;
 use fec_core::format::sidecar::parts::Exclusion;
+use fec_core::format::sidecar::policy::{Rule, Rules, Words};
 use fec_sidecar::protect::Excluded;
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -37,11 +38,11 @@ impl LeftOut {
 }
 
 /// The lines about patterns of a sidecar whose names count from `base`.
-pub(crate) fn describe(excluded: &Excluded, base: &Path) -> String {
+pub(crate) fn describe(excluded: &Excluded, rules: &Rules, base: &Path) -> String {
     let Excluded { by, count: paths, unmatched, remembered, unproved } = excluded;
     let mut out = String::new();
     if *paths > 0 || !remembered.is_empty() {
-        out.push_str(&format!("left out by {}: {}\n", options(by), counted(*paths, "path")));
+        out.push_str(&format!("left out by {}: {}\n", by_whom(by, rules), counted(*paths, "path")));
     }
     if !remembered.is_empty() {
         out.push_str(&format!(
@@ -68,8 +69,18 @@ pub(crate) fn describe(excluded: &Excluded, base: &Path) -> String {
     out
 }
 
+/// The options that stand for an exclusion, and the policy, if it leaves out anything.
+pub(crate) fn by_whom(exclusion: &Exclusion, rules: &Rules) -> String {
+    let is_out = |rule: &Rule| rule.words.has(Words::OUT) || rule.words.has(Words::BUSY);
+    match (options(exclusion), rules.rules.iter().any(is_out)) {
+        (options, false) => options,
+        (options, true) if options.is_empty() => "the policy".to_owned(),
+        (options, true) => format!("{options} and the policy"),
+    }
+}
+
 /// The options that stand for an exclusion.
-pub(crate) fn options(exclusion: &Exclusion) -> String {
+fn options(exclusion: &Exclusion) -> String {
     let caches = exclusion.caches.then(|| "--exclude-caches".to_owned());
     let patterns = (!exclusion.patterns.is_empty()).then(|| named(&exclusion.patterns));
     patterns.into_iter().chain(caches).collect::<Vec<_>>().join(" ")

@@ -58,7 +58,7 @@ impl NotProtected {
             unprotected: unprotected.count,
             first: unprotected.first.as_deref().map(show_bytes).unwrap_or_default(),
             excluded: unprotected.left_out,
-            excluded_by: left_out::options(&sidecar.stats().exclusion),
+            excluded_by: left_out::by_whom(&sidecar.stats().exclusion, &sidecar.stats().policy),
             not_protected: Left::all(&unprotected.omitted),
         }
     }

@@ -1,9 +1,10 @@
 //! The final report of `protect`, as text and JSON.
 
 use crate::run::target::quoted;
+use crate::say::details::count;
 use crate::say::left_out::{self, LeftOut};
 use crate::say::not_protected::Left;
-use crate::say::sidecar::count;
+use crate::say::policy::{HeldFile, Policy};
 use crate::say::spare::spare;
 use crate::say::state::Margin;
 use fec_base::names::{bytes, counted, hex, show, show_bytes};
@@ -38,6 +39,10 @@ pub(crate) struct Report {
     /// Other sidecars in the folders.
     sidecars_left_out: Vec<String>,
     left_out: LeftOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<Policy>,
+    #[serde(skip)]
+    is_recognised: bool,
     /// Paths that are not protected although they were named.
     not_protected: Vec<Left>,
     /// Paths that an update could not look at, and that stay protected as they were.
@@ -63,6 +68,8 @@ struct Update {
     moved: u64,
     gone: u64,
     gone_files: Vec<String>,
+    /// Files that the policy holds: they are protected as they were.
+    held: Vec<HeldFile>,
     coded_bytes: u64,
     /// True if the sidecar was written again, with the recovery data that it kept.
     joined: bool,
@@ -90,6 +97,7 @@ impl Update {
             moved: updated.moved,
             gone: updated.gone.len() as u64,
             gone_files: updated.gone.iter().map(|path| show_bytes(path)).collect(),
+            held: HeldFile::all(&updated.held),
             coded_bytes: updated.coded_len,
             joined: updated.is_joined,
         }
@@ -102,6 +110,7 @@ impl Update {
             (self.added, "new"),
             (self.moved, "moved"),
             (self.gone, "gone"),
+            (self.held.len() as u64, "held"),
         ];
         let told = counts.iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
@@ -129,7 +138,7 @@ impl Report {
     pub(crate) fn new(
         protected: &Protected,
         updated: Option<&Updated>,
-        output: &Path,
+        (output, is_recognised): (&Path, bool),
         started: Instant,
     ) -> Report {
         Report {
@@ -151,6 +160,8 @@ impl Report {
             skipped: protected.skipped.iter().map(show).collect(),
             sidecars_left_out: protected.sidecars.iter().map(show).collect(),
             left_out: LeftOut::new(&protected.excluded),
+            policy: Policy::new(&protected.rules, true),
+            is_recognised,
             not_protected: Left::all(&protected.omitted),
             kept: Left::all(&protected.kept),
             update: updated.map(Update::new),
@@ -169,6 +180,8 @@ impl Report {
             bytes(self.payload_bytes),
             spare(&protected.spare, false)
         ));
+        let policy = self.policy.as_ref();
+        out.extend(policy.map(|policy| policy.describe(self.is_recognised, is_all)));
         if self.data_bytes < self.payload_bytes {
             let spared = self.payload_bytes - self.data_bytes;
             let spared = bytes(spared);
@@ -195,7 +208,15 @@ impl Report {
                 named.join(", ")
             ));
         }
-        out.push_str(&left_out::describe(&protected.excluded, &protected.base));
+        out.push_str(&left_out::describe(&protected.excluded, &protected.rules, &protected.base));
+        if let Some(update) = &self.update {
+            let base = match protected.is_beside {
+                true => String::new(),
+                false => format!(" --base {}", quoted(&protected.base)),
+            };
+            let repair = format!("fec repair {}{base}", quoted(Path::new(&self.sidecar)));
+            out.push_str(&HeldFile::describe(&update.held, &repair, is_all));
+        }
         if !self.kept.is_empty() {
             let count = counted(self.kept.len(), "path");
             out.push_str(&format!("as protected before, because it cannot be looked at: {count}\n"));
@@ -214,7 +235,12 @@ impl Report {
 
     /// The paths that are not protected, or not as they are now, in a line.
     pub(crate) fn verdict(&self) -> String {
-        let counts = [(self.not_protected.len(), "not protected"), (self.kept.len(), "only as before")];
+        let held = self.update.as_ref().map_or(0, |update| update.held.len());
+        let counts = [
+            (held, "damaged or gone, and held"),
+            (self.not_protected.len(), "not protected"),
+            (self.kept.len(), "only as before"),
+        ];
         let told = counts.iter().filter(|(paths, _)| *paths > 0);
         let told: Vec<String> =
             told.map(|(paths, what)| format!("{} {what}", counted(*paths, "path"))).collect();

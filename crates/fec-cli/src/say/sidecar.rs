@@ -1,10 +1,12 @@
 //! Reports about protected files and their sidecar.
 
 use crate::say::advice::{Advice, describe_renamed, give_up};
-use crate::say::details::{Details, ranges};
+use crate::say::details::{Details, count, ranges};
 use crate::say::failure::NOT_ALLOWED;
 use crate::say::not_protected::NotProtected;
+use crate::say::policy::Policy;
 use crate::say::protected::Protected;
+use crate::say::scrub::Scrub;
 use crate::say::signed::SignedBy;
 use crate::say::spare::spare;
 use crate::say::state::Margin;
@@ -48,6 +50,11 @@ pub(crate) struct Report {
     advice: Advice,
     #[serde(flatten)]
     not_protected: NotProtected,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<Policy>,
+    /// The option of an update that gives up what is missing.
+    #[serde(skip)]
+    pruned: &'static str,
     /// The number of recovery shards.
     recovery: u64,
     recovery_damaged: u64,
@@ -64,37 +71,6 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     scrub: Option<Scrub>,
     seconds: f64,
-}
-
-/// The extent of an examination that did not cover everything.
-#[derive(Debug, Serialize)]
-struct Scrub {
-    looked_at_bytes: u64,
-    /// Files that were read completely.
-    looked_at_files: u64,
-    /// Files that are due and were not read. Without a state file nothing is due.
-    due_files: u64,
-    /// Seconds since the oldest of the last checks. `None` if something was never checked.
-    oldest_seconds: Option<u64>,
-    /// Files that were damaged at their last check, before this run.
-    damaged_before: u64,
-    /// Those of them that could not be mended.
-    lost_before: u64,
-    sidecar_was_damaged: bool,
-}
-
-impl Scrub {
-    fn new(scrubbed: &Scrubbed) -> Scrub {
-        Scrub {
-            looked_at_bytes: scrubbed.looked_len,
-            looked_at_files: scrubbed.looked_files,
-            due_files: scrubbed.due_files,
-            oldest_seconds: scrubbed.oldest.map(|oldest| oldest.as_secs()),
-            damaged_before: scrubbed.damaged_before,
-            lost_before: scrubbed.lost_before,
-            sidecar_was_damaged: scrubbed.sidecar_was_damaged,
-        }
-    }
 }
 
 /// The set that has the fewest recovery shards to spare.
@@ -143,13 +119,14 @@ pub(crate) fn word(state: State) -> &'static str {
         State::Moved => "moved",
         State::MovedDamaged => "moved and damaged",
         State::Missing => "missing",
+        State::Gone => "gone",
         State::Unreadable => "unreadable",
         State::Changing => "changing",
     }
 }
 
 /// The states of entries that are not intact, the worst first.
-const STATES: [State; 10] = [
+const STATES: [State; 11] = [
     State::Rotten,
     State::Unreadable,
     State::MovedDamaged,
@@ -159,6 +136,7 @@ const STATES: [State; 10] = [
     State::Edited,
     State::Shifted,
     State::Moved,
+    State::Gone,
     State::Mode,
 ];
 
@@ -198,6 +176,8 @@ impl Report {
             unproved: examined.unproved,
             advice,
             not_protected: NotProtected::new(sidecar, examined),
+            policy: Policy::of(sidecar),
+            pruned: Policy::pruned(&sidecar.stats().policy),
             recovery: examined.recovery,
             recovery_damaged: examined.recovery_damaged,
             recovery_displaced: examined.recovery_displaced,
@@ -226,6 +206,7 @@ impl Report {
             out.push_str("many files are missing: is the disk mounted?\n");
         }
         out.push_str(&self.not_protected.describe(&self.advice.update, is_all));
+        out.extend(self.policy.as_ref().map(|policy| policy.examined(is_all)));
         if let Some(scrub) = &self.scrub {
             out.push_str(&scrub.describe());
         }
@@ -322,6 +303,9 @@ impl Report {
                         ranges(&report.damage, entry.state)
                     )
                 }
+                (None, None, State::Rotten) if report.is_by_policy => {
+                    format!("{}; it is written once", ranges(&report.damage, entry.state))
+                }
                 (None, None, State::Mode) => ": its owner's right to execute it is another".to_owned(),
                 (None, None, _) if report.may_be_damage => {
                     format!("{}; it may be damage", ranges(&report.damage, entry.state))
@@ -366,7 +350,7 @@ impl Report {
                 "{} of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
                 bytes(self.lost_bytes)
             ));
-            out.push_str(&give_up(examined, &self.advice.update));
+            out.push_str(&give_up(examined, &format!("{}{}", self.advice.update, self.pruned)));
             return;
         }
         let damaged =
@@ -374,7 +358,7 @@ impl Report {
         let is_damaged = damaged.count() > 0 || !examined.sidecar_is_intact();
         if is_damaged {
             out.push_str(&format!("what is damaged can be mended:\n  fec repair {sidecar}\n"));
-            out.push_str(&give_up(examined, &self.advice.update));
+            out.push_str(&give_up(examined, &format!("{}{}", self.advice.update, self.pruned)));
         }
         out.push_str(&unproved(self.unproved));
         self.describe_edits(examined, is_damaged, out);
@@ -422,6 +406,15 @@ impl Report {
             out.push_str(&format!("if it is as it should be, {when}{how} it so:\n  {update}{force}\n"));
             return;
         }
+        let gone = examined.count(State::Gone);
+        if gone > 0 {
+            let entries = count(gone, "entry is", "entries are");
+            let sidecar = &self.advice.named;
+            out.push_str(&format!(
+                "{entries} gone, as the policy allows; {when}to take note of that:\n  {update}\nto bring one back, name \
+                 it:\n  fec repair {sidecar} PATH\n"
+            ));
+        }
         let states = [State::Edited, State::Shifted, State::Moved];
         if states.into_iter().all(|state| examined.count(state) == 0) {
             return;
@@ -462,40 +455,6 @@ impl Report {
     }
 }
 
-impl Scrub {
-    fn describe(&self) -> String {
-        let mut out = format!("checked {} of the files and the sidecar", bytes(self.looked_at_bytes));
-        if self.looked_at_files > 0 {
-            out.push_str(&format!(", all of {}", count(self.looked_at_files, "file", "files")));
-        }
-        out.push('\n');
-        if self.due_files > 0 {
-            out.push_str(&format!("{} left to check\n", count(self.due_files, "file is", "files are")));
-        }
-        if let Some(oldest) = self.oldest_seconds {
-            let (count_of, one, several) = match oldest {
-                0..7200 => (oldest / 60 + 1, "minute", "minutes"),
-                7200..172_800 => (oldest / 3600 + 1, "hour", "hours"),
-                _ => (oldest / 86_400 + 1, "day", "days"),
-            };
-            let within = count(count_of, one, several);
-            out.push_str(&format!("everything was checked within the last {within}\n"));
-        }
-        if self.damaged_before > 0 {
-            let files = count(self.damaged_before, "file was", "files were");
-            let lost = match self.lost_before {
-                0 => String::new(),
-                lost => format!("; {lost} of them could not be mended"),
-            };
-            out.push_str(&format!("{files} damaged at the last check, and not checked now{lost}\n"));
-        }
-        if self.sidecar_was_damaged {
-            out.push_str("the sidecar was damaged at the last check, and not checked now\n");
-        }
-        out
-    }
-}
-
 /// The sentence about edited files that may be rotten instead.
 pub(crate) fn unproved(count_of: u64) -> String {
     match count_of {
@@ -506,9 +465,4 @@ pub(crate) fn unproved(count_of: u64) -> String {
             count(some, "edited file has", "edited files have")
         ),
     }
-}
-
-/// A number with its noun.
-pub(crate) fn count(count: u64, one: &str, several: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }

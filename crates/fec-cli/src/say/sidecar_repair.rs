@@ -2,8 +2,9 @@
 
 use crate::run::target::quoted;
 use crate::say::advice::{Advice, describe_renamed};
+use crate::say::details::count;
 use crate::say::failure::{NOT_ALLOWED, help};
-use crate::say::sidecar::{count, unproved, word};
+use crate::say::sidecar::{unproved, word};
 use crate::say::signed::SignedBy;
 use fec_base::error::Error;
 use fec_base::io::base::Base;
@@ -192,7 +193,7 @@ impl Report {
         let counts = [
             (self.mended.len(), format!("{would}mended")),
             (self.failed.len(), "not mended".to_owned()),
-            (self.left.len(), "left as edited or moved".to_owned()),
+            (self.left.len(), "left as edited, moved or gone".to_owned()),
             (self.left_out.len(), "left out, since the place cannot hold it".to_owned()),
         ];
         let told = counts.iter().filter(|(count, _)| *count > 0);
@@ -291,7 +292,15 @@ impl Report {
         } else if self.is_denied {
             out.push_str(&format!("what may not be read or written was left; {NOT_ALLOWED}\n"));
         }
-        if !self.left.is_empty() {
+        let gone = word(State::Gone);
+        if let Some((named, _)) =
+            self.again.as_ref().filter(|_| self.left.iter().any(|entry| entry.was == gone))
+        {
+            out.push_str(&format!(
+                "what is gone, as the policy allows, was left so; to bring one back, name it:\n  fec repair {named} PATH\n"
+            ));
+        }
+        if self.left.iter().any(|entry| entry.was != gone) {
             out.push_str(&unproved(self.unproved));
             let is_clear = self.left.iter().all(|entry| entry.was != word(State::Changed));
             if let (Some(update), Some((named, _))) = (&self.update, &self.again) {

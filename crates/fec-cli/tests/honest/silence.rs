@@ -50,8 +50,8 @@ fn every_exit_code_has_a_reason_that_is_said() {
     arena.expect(["repair", "d.fecp", "-q"], 0);
     std::thread::sleep(std::time::Duration::from_millis(50));
     arena.write("d/2", b"edited");
-    assert!(said(&arena, &["repair", "d.fecp"], 1).contains("1 left as edited or moved"));
-    assert!(said(&arena, &["repair", "d.fecp", "-n"], 1).contains("1 left as edited or moved"));
+    assert!(said(&arena, &["repair", "d.fecp"], 1).contains("1 left as edited, moved or gone"));
+    assert!(said(&arena, &["repair", "d.fecp", "-n"], 1).contains("1 left as edited, moved or gone"));
     (0..4).for_each(|nth| fs::remove_file(arena.path(format!("d/{nth}"))).unwrap());
     let bytes = arena.read("d.fecp");
     arena.write(

@@ -17,6 +17,7 @@ mod limits;
 mod parts;
 mod permissions;
 mod places;
+mod policy;
 #[path = "../../../fec-sidecar/tests/recode/mod.rs"]
 mod recode;
 mod renamed;

@@ -105,6 +105,7 @@ fn what_it_says_is_what_protect_says_and_more() {
         "generation",
         "gone",
         "gone_files",
+        "held",
         "joined",
         "moved",
         "unchanged",

@@ -221,8 +221,8 @@ fn a_folder_that_was_deleted_on_purpose_is_given_up_when_that_is_said() {
     fs::remove_dir_all(arena.path("d/7")).unwrap();
     let refused = text(&arena.expect(["protect", "--update", "d"], 2).stderr);
     assert!(refused.contains("20 of the 20 files that it protects in d/7 are gone"), "{refused}");
-    assert!(refused.contains("if they were deleted on purpose, go on with -f"), "{refused}");
-    arena.expect(["protect", "--update", "-f", "d"], 0);
+    assert!(refused.contains("if they were deleted on purpose, go on with --pruned"), "{refused}");
+    arena.expect(["protect", "--update", "--pruned", "d"], 0);
     verify(&arena, &[], 0);
 }
 
@@ -240,8 +240,8 @@ fn what_was_deleted_on_purpose_is_given_up_by_what_is_printed() {
     fs::remove_dir_all(arena.path("d/3")).unwrap();
     let said = verify(&arena, &[], 3);
     let refused = run_printed(&arena, &said, "if you deleted what is missing, to give it up", "", 2);
-    assert!(refused.contains("go on with -f"), "{refused}");
-    arena.expect(["protect", "--update", "d", "-f"], 0);
+    assert!(refused.contains("go on with --pruned"), "{refused}");
+    arena.expect(["protect", "--update", "d", "--pruned"], 0);
     verify(&arena, &[], 0);
 }
 

@@ -1,6 +1,7 @@
 //! Sidecars: pieces, catalogs, and what stands behind them (section 17).
 
 use super::*;
+use fec_core::format::sidecar::policy::{Rule, Rules, Words};
 
 /// Section 17.4: header of 128 bytes, layout of 96, proof, zeros, body.
 #[test]
@@ -293,6 +294,30 @@ fn times_and_permissions() {
     assert!(is_wrong(&wrong, 2), "2^12");
 }
 
+/// Section 17.3, part 4: its bytes, and the words that a rule may have.
+#[test]
+fn policies() {
+    let rule = |words, pattern: &str| Rule { words, pattern: pattern.to_owned() };
+    let rules = vec![rule(Words::ONCE | Words::STAYS, "/data/"), rule(Words::OUT, "*.tmp")];
+    let policy = Rules { anchor: b"r".to_vec(), is_announced: true, rules };
+    let stats = Stats { policy: policy.clone(), ..Stats::default() };
+    let part = b"\x04\x12\x01\x01r\x05\x06/data/\x10\x05*.tmp";
+    let with = |part: &[u8]| [&[0; 2][..], part].concat();
+    assert_eq!(stats.to_bytes(), with(part));
+    assert_eq!(Stats::parse(&with(part), 0), Ok(stats));
+    assert!(policy.is_valid());
+    let shuffled = Rules { rules: policy.rules.iter().rev().cloned().collect(), ..policy };
+    assert!(!shuffled.is_valid(), "rules are in order");
+    let of = |words: u8| Stats::parse(&with(&[4, 5, 0, 0, words, 1, b'x']), 0);
+    let allowed: Vec<u8> = (0..=255).filter(|words| of(*words).is_ok()).collect();
+    assert_eq!(allowed, [1, 2, 4, 5, 6, 8, 9, 10, 16, 32]);
+    let is_refused = |words: u8| matches!(of(words), Err(FormatError::CriticalCatalog { .. }));
+    assert!((64..=255).all(is_refused) && !(0..64).any(is_refused));
+    let strict = Words::ONCE | Words::STAYS;
+    assert_eq!((strict | Words::CHANGES | Words::GOES).settled(), Words::CHANGES | Words::GOES);
+    assert_eq!((strict | Words::OUT).settled(), strict | Words::OUT);
+}
+
 /// Section 17.3: each part has its bytes, and comes back.
 #[test]
 fn parts_behind_the_base() {
@@ -337,7 +362,7 @@ fn parts_behind_the_base() {
         let found = Stats::parse(&with(behind), 2);
         assert!(found.as_ref().is_err_and(|e| e.class() != Class::Damaged), "{behind:?}: {found:?}");
     }
-    for refused in [&b"\x04\x00"[..], b"\x04", b"\x00", b"\x02\x04\x02\x00\x01a", b"\x03\x03\x05\x01a"] {
+    for refused in [&b"\x05\x00"[..], b"\x05", b"\x00", b"\x02\x04\x02\x00\x01a", b"\x03\x03\x05\x01a"] {
         assert_eq!(
             Stats::parse(&with(refused), 2).map_err(|e| e.class()),
             Err(Class::Refused),

@@ -15,6 +15,7 @@ pub(crate) mod others;
 pub(crate) mod patterns;
 pub(crate) mod permissions;
 pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod positions;
 pub(crate) mod proof;
 pub(crate) mod reader;

@@ -4,7 +4,8 @@ use crate::error::SidecarError;
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_core::format::sidecar::parts::Exclusion;
-use std::cell::Cell;
+use fec_core::format::sidecar::policy::{Rules, Words};
+use std::cell::{Cell, OnceCell};
 
 /// The beginning of a file that tags its folder as a cache (<https://bford.info/cachedir/>).
 const TAG: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
@@ -13,11 +14,16 @@ const TAG: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
 pub(crate) struct Patterns<'a> {
     exclusion: &'a Exclusion,
     patterns: Vec<Pattern<'a>>,
+    /// The patterns of what the policy leaves out, and the folder that they count from.
+    policy: Vec<(Words, Pattern<'a>)>,
+    policy_anchor: &'a [u8],
     /// Paths that were left out; of a folder, only the folder counts.
     left_out: Cell<u64>,
+    /// The first path that says that a program is at work.
+    busy: OnceCell<Box<[u8]>>,
 }
 
-struct Pattern<'a> {
+pub(super) struct Pattern<'a> {
     text: &'a str,
     glob: String,
     /// True if only the last part of a path counts.
@@ -27,14 +33,18 @@ struct Pattern<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    pub(crate) fn of(exclusion: &'a Exclusion) -> Patterns<'a> {
-        let pattern = |text: &'a String| {
-            let (body, is_folder) = text.strip_suffix('/').map_or((&**text, false), |body| (body, true));
-            let glob = glob_of(body.strip_prefix('/').unwrap_or(body));
-            Pattern { text, glob, is_name: !body.contains('/'), is_folder, has_matched: Cell::new(false) }
-        };
-        let patterns = exclusion.patterns.iter().map(pattern).collect();
-        Patterns { exclusion, patterns, left_out: Cell::new(0) }
+    /// The patterns of an exclusion, and those of what a policy leaves out.
+    pub(crate) fn of(exclusion: &'a Exclusion, policy: &'a Rules) -> Patterns<'a> {
+        let is_out = |words: Words| words.has(Words::OUT) || words.has(Words::BUSY);
+        let rules = policy.rules.iter().filter(|rule| is_out(rule.words));
+        Patterns {
+            exclusion,
+            patterns: exclusion.patterns.iter().map(|text| Pattern::of(text)).collect(),
+            policy: rules.map(|rule| (rule.words, Pattern::of(&rule.pattern))).collect(),
+            policy_anchor: &policy.anchor,
+            left_out: Cell::new(0),
+            busy: OnceCell::new(),
+        }
     }
 
     /// Tells whether a path is left out, and notes by which patterns.
@@ -43,6 +53,13 @@ impl<'a> Patterns<'a> {
         for pattern in &self.patterns {
             let matches = pattern.matches(path, &self.exclusion.anchor, is_folder);
             pattern.has_matched.set(pattern.has_matched.get() | matches);
+            is_out |= matches;
+        }
+        for (words, pattern) in &self.policy {
+            let matches = pattern.matches(path, self.policy_anchor, is_folder);
+            if matches && words.has(Words::BUSY) && folder_of(path) == self.policy_anchor {
+                let _ = self.busy.set(path.into());
+            }
             is_out |= matches;
         }
         is_out |= self.exclusion.caches && is_folder && has_tag(base, path);
@@ -55,14 +72,25 @@ impl<'a> Patterns<'a> {
         self.left_out.get()
     }
 
+    /// A path that says that a program is at work.
+    pub(crate) fn busy(&self) -> Option<&[u8]> {
+        self.busy.get().map(|path| &**path)
+    }
+
     /// The patterns that have matched nothing.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = &'a str> {
         self.patterns.iter().filter(|pattern| !pattern.has_matched.get()).map(|pattern| pattern.text)
     }
 }
 
-impl Pattern<'_> {
-    fn matches(&self, path: &[u8], anchor: &[u8], is_folder: bool) -> bool {
+impl<'a> Pattern<'a> {
+    pub(super) fn of(text: &'a str) -> Pattern<'a> {
+        let (body, is_folder) = text.strip_suffix('/').map_or((text, false), |body| (body, true));
+        let glob = glob_of(body.strip_prefix('/').unwrap_or(body));
+        Pattern { text, glob, is_name: !body.contains('/'), is_folder, has_matched: Cell::new(false) }
+    }
+
+    pub(super) fn matches(&self, path: &[u8], anchor: &[u8], is_folder: bool) -> bool {
         let glob = |path: &[u8]| fast_glob::glob_match(&self.glob, path);
         if path.is_empty() || self.is_folder && !is_folder {
             return false;
@@ -73,6 +101,11 @@ impl Pattern<'_> {
         let in_anchor = || path.strip_prefix(anchor)?.strip_prefix(b"/");
         glob(path) || !anchor.is_empty() && in_anchor().is_some_and(glob)
     }
+}
+
+/// The folder that a path lies in; empty for the base.
+fn folder_of(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|byte| *byte == b'/').map_or(&[], |at| &path[..at])
 }
 
 /// Tells whether a folder is tagged as a cache.
@@ -171,7 +204,8 @@ mod tests {
         for (typed, path, is_folder, expected) in rows {
             let patterns = vec![normal(typed).expect("a pattern")];
             let exclusion = Exclusion { caches: false, anchor: b"d".to_vec(), patterns };
-            let patterns = Patterns::of(&exclusion);
+            let nothing = Rules::default();
+            let patterns = Patterns::of(&exclusion, &nothing);
             assert_eq!(patterns.leave_out(&base, path, is_folder), expected, "{typed} {path:?}");
             assert_eq!(patterns.unmatched().next().is_none(), expected);
         }
@@ -188,7 +222,8 @@ mod tests {
             ["{*a,*b,*c,**/a}".repeat(68), "*a".repeat(512), "**/*a".repeat(204), "**/a/".repeat(204)]
         {
             let exclusion = Exclusion { patterns: vec![pattern], ..Exclusion::default() };
-            let patterns = Patterns::of(&exclusion);
+            let nothing = Rules::default();
+            let patterns = Patterns::of(&exclusion, &nothing);
             let start = std::time::Instant::now();
             for path in &paths {
                 for is_folder in [false, true] {

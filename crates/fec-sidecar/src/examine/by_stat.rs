@@ -2,7 +2,7 @@
 
 use crate::catalog::hashing::is_whole;
 use crate::catalog::tree::{changed, fingerprint_of_stat};
-use crate::examine::verdict::{Facts, Record, State, Time, recorded_time, time_of, writer_of};
+use crate::examine::verdict::{Facts, Once, Record, State, Time, recorded_time, time_of, writer_of};
 use crate::{Proof, Sidecar};
 use fec_base::io::base::{Base, file_type};
 use fec_core::format::sidecar::stat::mark;
@@ -39,6 +39,7 @@ impl Sidecar {
             has_size: stat.st_size as u64 == file.size,
             has_bytes: false,
             has_mode: (stat.st_mode & 0o100 != 0) == file.is_executable,
+            once: Once::No,
             time: self.time_of(nth, stat),
             writer: writer_of(|| mark_of(stat), self.recorded_mark(nth)),
             record: self.record(stat),

@@ -79,6 +79,11 @@ pub struct EntryReport {
     pub may_be_damage: bool,
     /// True for an edited file of which nothing tells damage from an edit: no record is proved, or it is in a copy.
     pub is_unclear: bool,
+    /// True for a rotten file whose time, size or mark would be those of an edit: the policy alone says that nobody
+    /// writes to it.
+    pub is_by_policy: bool,
+    /// The fingerprint of the file when it was examined.
+    pub(crate) seen: Option<u64>,
     /// Whole blocks without positions that are not zeros, by number.
     pub(crate) no_zeros: Vec<Range<u64>>,
     /// True if all bytes are right and in place, whatever else is wrong with the entry.
@@ -135,6 +140,8 @@ pub struct Unprotected {
     pub left_out: u64,
     /// Paths that are there, were named, and could not be protected; they do not count.
     pub omitted: Vec<Omitted>,
+    /// A path that says that a program is at work, by the policy.
+    pub busy: Option<Box<[u8]>>,
 }
 
 /// The findings on files and sidecar.
@@ -181,6 +188,12 @@ impl Examined {
     /// Tells whether everything is unchanged, the sidecar too.
     pub fn is_intact(&self) -> bool {
         self.entries.iter().all(|report| report.state == State::Mode) && self.sidecar_is_intact()
+    }
+
+    /// Tells whether everything is unchanged but for entries in this state.
+    pub fn is_intact_but(&self, state: State) -> bool {
+        let is_so = |report: &EntryReport| report.state == State::Mode || report.state == state;
+        self.entries.iter().all(is_so) && self.sidecar_is_intact()
     }
 
     /// Tells whether the sidecar itself is unchanged.

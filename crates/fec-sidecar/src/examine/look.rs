@@ -2,6 +2,8 @@
 
 mod concluding;
 mod folders;
+mod policy;
+mod unprotected;
 
 use crate::Sidecar;
 use crate::catalog::positions::Positions;

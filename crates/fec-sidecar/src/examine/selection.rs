@@ -73,7 +73,7 @@ impl Examined {
     /// others are computed.
     pub(crate) fn keep(&mut self, selection: &Selection, sidecar: &Sidecar, positions: &Positions) {
         self.entries.retain(|report| selection.has(report.entry));
-        self.unprotected = Unprotected::default();
+        self.unprotected = Unprotected { busy: self.unprotected.busy.take(), ..Unprotected::default() };
         (self.touched, self.recovery_damaged, self.recovery_displaced) = (0, 0, 0);
         (self.sidecar_damage, self.container_damaged) = (Vec::new(), false);
         self.margin = self.margin_of(&sidecar.catalog, positions);

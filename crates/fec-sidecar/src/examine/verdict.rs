@@ -24,6 +24,8 @@ pub enum State {
     MovedDamaged,
     /// The path is empty.
     Missing,
+    /// The path is empty, and the policy lets it be so.
+    Gone,
     /// The entry cannot be read.
     Unreadable,
     /// Somebody wrote to the file while it was examined, twice.
@@ -75,6 +77,18 @@ pub(crate) enum Record {
     Unproved,
 }
 
+/// The policy's word on the content of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Once {
+    /// The file may change.
+    #[default]
+    No,
+    /// The file is written once.
+    Yes,
+    /// The file is written once, and has grown: it was not whole when it was recorded.
+    Grown,
+}
+
 /// The facts about a path at which a regular file was recorded, and at which something stands that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
@@ -84,6 +98,7 @@ pub(crate) struct Facts {
     pub(crate) has_bytes: bool,
     /// True if the owner may execute the file as recorded.
     pub(crate) has_mode: bool,
+    pub(crate) once: Once,
     pub(crate) time: Time,
     pub(crate) writer: Writer,
     pub(crate) record: Record,
@@ -92,7 +107,7 @@ pub(crate) struct Facts {
 impl Facts {
     /// The state of the file.
     pub(crate) fn state(self) -> State {
-        let Facts { is_file, has_size, has_bytes, has_mode, time, writer, record } = self;
+        let Facts { is_file, has_size, has_bytes, has_mode, once, time, writer, record } = self;
         if !is_file {
             return State::Edited;
         }
@@ -100,6 +115,9 @@ impl Facts {
             (true, true) => return State::Intact,
             (true, false) => return State::Mode,
             (false, _) => {}
+        }
+        if once == Once::Yes && record != Record::Unproved {
+            return State::Rotten;
         }
         if !has_size || time == Time::Other {
             return State::Edited;
@@ -113,6 +131,11 @@ impl Facts {
             | (Writer::Unknown, Record::Proved { is_older: true }) => State::Rotten,
             (Writer::Unknown, Record::Proved { is_older: false }) => State::Edited,
         }
+    }
+
+    /// Tells whether the policy alone says that the file is rotten.
+    pub(crate) fn is_rotten_by_policy(self) -> bool {
+        self.state() == State::Rotten && Facts { once: Once::No, ..self }.state() != State::Rotten
     }
 }
 
@@ -235,7 +258,8 @@ mod tests {
         let writers = [Writer::Nobody, Writer::Somebody, Writer::Unknown];
         let older = |is_older| Record::Proved { is_older };
         let records = [Record::Believed, older(true), older(false), Record::Unproved];
-        (0..16 * 3 * 3 * 4).map(move |nth: usize| {
+        let onces = [Once::No, Once::Yes, Once::Grown];
+        (0..16 * 3 * 3 * 4 * 3).map(move |nth: usize| {
             let is = |bit: usize| nth >> bit & 1 == 1;
             let rest = nth / 16;
             Facts {
@@ -245,7 +269,8 @@ mod tests {
                 has_mode: is(3),
                 time: times[rest % 3],
                 writer: writers[rest / 3 % 3],
-                record: records[rest / 9],
+                record: records[rest / 9 % 4],
+                once: onces[rest / 36],
             }
         })
     }
@@ -255,7 +280,14 @@ mod tests {
         use Record::*;
         use State::*;
         // `None`: the fact does not count.
-        type Row = ([Option<bool>; 4], &'static [Time], &'static [Writer], &'static [Record], State);
+        type Row = (
+            [Option<bool>; 4],
+            &'static [Once],
+            &'static [Time],
+            &'static [Writer],
+            &'static [Record],
+            State,
+        );
         const YES: Option<bool> = Some(true);
         const NO: Option<bool> = Some(false);
         const ANY_TIME: &[Time] = &[Time::Same, Time::Shifted, Time::Other];
@@ -264,26 +296,39 @@ mod tests {
         const OLDER: Record = Proved { is_older: true };
         const NEWER: Record = Proved { is_older: false };
         const ALL: &[Record] = &[Believed, OLDER, NEWER, Unproved];
+        const BOUND: &[Record] = &[Believed, OLDER, NEWER];
+        const ANY_ONCE: &[Once] = &[Once::No, Once::Yes, Once::Grown];
+        const FREE: &[Once] = &[Once::No, Once::Grown];
+        const ONCE: &[Once] = &[Once::Yes];
         #[rustfmt::skip]
-        const TABLE: [Row; 12] = [
+        const TABLE: [Row; 19] = [
             // Is a file, has its size, has its bytes, has its mode.
-            ([NO,  None, None, None], ANY_TIME,     ANY,                 ALL,               Edited),
-            ([YES, YES,  YES,  YES],  ANY_TIME,     ANY,                 ALL,               Intact),
-            ([YES, YES,  YES,  NO],   ANY_TIME,     ANY,                 ALL,               Mode),
-            ([YES, NO,   None, None], ANY_TIME,     ANY,                 ALL,               Edited),
-            ([YES, YES,  NO,   None], &[Time::Other], ANY,               ALL,               Edited),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Somebody], ALL,               Changed),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Nobody],   &[Believed, OLDER, NEWER], Rotten),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Nobody],   &[Unproved],       Edited),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Unknown],  &[Believed],       Rotten),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Unknown],  &[OLDER],          Rotten),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Unknown],  &[NEWER],          Edited),
-            ([YES, YES,  NO,   None], AS_RECORDED,  &[Writer::Unknown],  &[Unproved],       Edited),
+            ([NO,  None, None, None], ANY_ONCE, ANY_TIME,     ANY,                 ALL,               Edited),
+            ([YES, YES,  YES,  YES],  ANY_ONCE, ANY_TIME,     ANY,                 ALL,               Intact),
+            ([YES, YES,  YES,  NO],   ANY_ONCE, ANY_TIME,     ANY,                 ALL,               Mode),
+            ([YES, NO,   None, None], ONCE,     ANY_TIME,     ANY,                 BOUND,             Rotten),
+            ([YES, YES,  NO,   None], ONCE,     ANY_TIME,     ANY,                 BOUND,             Rotten),
+            // A policy that is not proved makes nothing of any file.
+            ([YES, NO,   None, None], ONCE,     ANY_TIME,     ANY,                 &[Unproved],       Edited),
+            ([YES, YES,  NO,   None], ONCE,     &[Time::Other], ANY,               &[Unproved],       Edited),
+            ([YES, YES,  NO,   None], ONCE,     AS_RECORDED,  &[Writer::Somebody], &[Unproved],       Changed),
+            ([YES, YES,  NO,   None], ONCE,     AS_RECORDED,  &[Writer::Nobody],   &[Unproved],       Edited),
+            ([YES, YES,  NO,   None], ONCE,     AS_RECORDED,  &[Writer::Unknown],  &[Unproved],       Edited),
+            ([YES, NO,   None, None], FREE,     ANY_TIME,     ANY,                 ALL,               Edited),
+            ([YES, YES,  NO,   None], FREE,     &[Time::Other], ANY,               ALL,               Edited),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Somebody], ALL,               Changed),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Nobody],   BOUND,             Rotten),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Nobody],   &[Unproved],       Edited),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Unknown],  &[Believed],       Rotten),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Unknown],  &[OLDER],          Rotten),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Unknown],  &[NEWER],          Edited),
+            ([YES, YES,  NO,   None], FREE,     AS_RECORDED,  &[Writer::Unknown],  &[Unproved],       Edited),
         ];
         for facts in all() {
             let now = [facts.is_file, facts.has_size, facts.has_bytes, facts.has_mode];
-            let applies = |(wanted, times, writers, records, _): &&Row| {
+            let applies = |(wanted, onces, times, writers, records, _): &&Row| {
                 wanted.iter().zip(now).all(|(wanted, now)| wanted.is_none_or(|wanted| wanted == now))
+                    && onces.contains(&facts.once)
                     && times.contains(&facts.time)
                     && writers.contains(&facts.writer)
                     && records.contains(&facts.record)
@@ -351,6 +396,11 @@ mod tests {
                 has_size: is("has_size"),
                 has_bytes: is("has_bytes"),
                 has_mode: is("has_mode"),
+                once: match row["once"].as_str() {
+                    Some("no") => Once::No,
+                    Some("yes") => Once::Yes,
+                    _ => Once::Grown,
+                },
                 time: match row["time"].as_str() {
                     Some("same") => Time::Same,
                     Some("shifted") => Time::Shifted,
@@ -392,6 +442,7 @@ mod tests {
             has_size: true,
             has_bytes: false,
             has_mode: true,
+            once: Once::No,
             time: Time::Shifted,
             writer: Somebody,
             record: Record::Believed,

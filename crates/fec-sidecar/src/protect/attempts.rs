@@ -1,6 +1,7 @@
 //! Further attempts without the files that an earlier one could not read.
 
 use crate::Sidecar;
+use crate::catalog::moved::folders_of;
 use crate::catalog::proof::Proof;
 use crate::catalog::seen::{Failed, Reasons, reason_for};
 use crate::catalog::tree::Kept;
@@ -66,10 +67,15 @@ impl Attempts {
             return Vec::new();
         }
         let entries = &old.catalog.entries;
+        // Folders that are gone come back with the files in them.
+        let around: BTreeSet<&[u8]> = self.kept.keys().flat_map(|path| folders_of(path)).collect();
         let reason_of = |entry: &Entry| {
-            let is_file = matches!(entry.kind, EntryKind::File(_));
-            let own = self.kept.get(&entry.path).filter(|_| is_file);
-            let reason = own.copied().or_else(|| reason_for(omitted, &entry.path));
+            let own = match entry.kind {
+                EntryKind::File(_) => self.kept.get(&entry.path).copied(),
+                EntryKind::Folder => around.contains(&*entry.path).then_some(Reason::Unreadable),
+                _ => None,
+            };
+            let reason = own.or_else(|| reason_for(omitted, &entry.path));
             reason.filter(|_| !self.omitted.contains_key(&entry.path))
         };
         let kept = |(nth, entry): (usize, &Entry)| {

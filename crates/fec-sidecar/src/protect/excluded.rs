@@ -6,6 +6,7 @@ use crate::catalog::proof::Proof;
 use crate::error::SidecarError;
 use fec_base::error::{Action, Error, Result};
 use fec_core::format::sidecar::parts::Exclusion;
+use fec_core::format::sidecar::policy::Rules;
 use std::collections::BTreeSet;
 
 /// The patterns, and what they left out.
@@ -57,10 +58,10 @@ impl Excluded {
         Ok(Excluded { by, remembered, unproved, ..Excluded::default() })
     }
 
-    /// Runs `work` with the patterns, and notes what they have left out.
-    pub(super) fn run<T>(&mut self, work: impl FnOnce(&Patterns<'_>) -> T) -> T {
+    /// Runs `work` with the patterns and what a policy leaves out, and notes what they have left out.
+    pub(super) fn run<T>(&mut self, rules: &Rules, work: impl FnOnce(&Patterns<'_>) -> T) -> T {
         let by = self.by.clone();
-        let patterns = Patterns::of(&by);
+        let patterns = Patterns::of(&by, rules);
         let done = work(&patterns);
         self.count = patterns.left_out();
         let is_given = |pattern: &String| !self.remembered.patterns.contains(pattern);

@@ -46,6 +46,8 @@ struct Facts {
     reverts: bool,
     /// True if all losses can be computed.
     is_mendable: bool,
+    /// True if the policy alone makes damage of what may be an edit.
+    is_by_policy: bool,
 }
 
 /// The decision on an entry that follows from [`Facts`].
@@ -72,6 +74,8 @@ impl Facts {
             State::Mode if !self.reverts => Decision::Keep,
             State::Mode => Decision::MendUnlessShared,
             State::Moved if !self.reverts => Decision::KeepChange,
+            // Whatever was pruned comes back by its name alone: then it counts as missing.
+            State::Gone => Decision::KeepChange,
             State::Missing | State::Moved | State::MovedDamaged => Decision::MakeMissing,
             State::Edited | State::Changed | State::Changing | State::Shifted
                 if !(self.is_begun || self.reverts && self.is_mendable) =>
@@ -81,6 +85,7 @@ impl Facts {
             State::Shifted => Decision::Replace,
             _ if !self.is_file => Decision::Replace,
             State::Edited | State::Changed | State::Changing if !self.is_begun => Decision::MendUnlessShared,
+            State::Rotten if self.is_by_policy => Decision::MendUnlessShared,
             State::Edited | State::Changed | State::Changing | State::Rotten | State::Unreadable => {
                 Decision::Mend
             }
@@ -122,10 +127,12 @@ impl Decisions<'_> {
             && self.journal.has_begun(nth, self.base, &entry.path)?;
         let is_file = matches!(entry.kind, EntryKind::File(_));
         let (reverts, is_mendable) = (self.reverts, self.found.is_revertible());
-        let decision = Facts { state, is_file, is_begun, reverts, is_mendable }.decide();
+        let is_by_policy = report.is_by_policy;
+        let facts = Facts { state, is_file, is_begun, reverts, is_mendable, is_by_policy };
+        let decision = facts.decide();
         if decision == Decision::KeepChange {
             self.left.push(nth);
-            if entry.kind == EntryKind::Folder {
+            if entry.kind == EntryKind::Folder && state != State::Gone {
                 self.left_folders.push(&entry.path);
             }
         }
@@ -275,13 +282,21 @@ mod tests {
             Moved,
             MovedDamaged,
             Missing,
+            Gone,
             Unreadable,
             Changing,
         ];
         states.into_iter().flat_map(|state| {
-            (0..16).map(move |bits| {
+            (0..32).map(move |bits| {
                 let is = |bit: u32| (bits >> bit) & 1 == 1;
-                Facts { state, is_file: is(0), is_begun: is(1), reverts: is(2), is_mendable: is(3) }
+                Facts {
+                    state,
+                    is_file: is(0),
+                    is_begun: is(1),
+                    reverts: is(2),
+                    is_mendable: is(3),
+                    is_by_policy: is(4),
+                }
             })
         })
     }
@@ -291,50 +306,53 @@ mod tests {
         use Decision::*;
         use State::*;
         // `None`: the fact does not count.
-        type Row = (State, [Option<bool>; 4], Decision);
+        type Row = (State, [Option<bool>; 5], Decision);
         const YES: Option<bool> = Some(true);
         const NO: Option<bool> = Some(false);
         #[rustfmt::skip]
-        const TABLE: [Row; 35] = [
-            // State, is a file, is begun, changes are reverted, losses can be computed.
-            (Intact,     [None, None, None, None], Keep),
-            (Mode,       [None, None, NO,   None], Keep),
-            (Mode,       [None, None, YES,  None], MendUnlessShared),
-            (Missing,    [None, None, None, None], MakeMissing),
-            (MovedDamaged, [None, None, None, None], MakeMissing),
-            (Moved,      [None, None, NO,   None], KeepChange),
-            (Moved,      [None, None, YES,  None], MakeMissing),
-            (Rotten,     [YES,  None, None, None], Mend),
-            (Rotten,     [NO,   None, None, None], Replace),
-            (Unreadable, [YES,  None, None, None], Mend),
-            (Unreadable, [NO,   None, None, None], Replace),
-            (Edited,     [None, NO,   NO,   None], KeepChange),
-            (Edited,     [None, NO,   YES,  NO],   KeepChange),
-            (Edited,     [YES,  NO,   YES,  YES],  MendUnlessShared),
-            (Edited,     [NO,   NO,   YES,  YES],  Replace),
-            (Edited,     [YES,  YES,  NO,   None], Mend),
-            (Edited,     [YES,  YES,  YES,  None], Mend),
-            (Edited,     [NO,   YES,  NO,   None], Replace),
-            (Edited,     [NO,   YES,  YES,  None], Replace),
-            (Changed,    [None, NO,   NO,   None], KeepChange),
-            (Changed,    [None, NO,   YES,  NO],   KeepChange),
-            (Changed,    [YES,  NO,   YES,  YES],  MendUnlessShared),
-            (Changed,    [NO,   NO,   YES,  YES],  Replace),
-            (Changed,    [YES,  YES,  None, None], Mend),
-            (Changed,    [NO,   YES,  None, None], Replace),
-            (Changing,   [None, NO,   NO,   None], KeepChange),
-            (Changing,   [None, NO,   YES,  NO],   KeepChange),
-            (Changing,   [YES,  NO,   YES,  YES],  MendUnlessShared),
-            (Changing,   [NO,   NO,   YES,  YES],  Replace),
-            (Changing,   [YES,  YES,  None, None], Mend),
-            (Changing,   [NO,   YES,  None, None], Replace),
-            (Shifted,    [None, NO,   NO,   None], KeepChange),
-            (Shifted,    [None, NO,   YES,  NO],   KeepChange),
-            (Shifted,    [None, NO,   YES,  YES],  Replace),
-            (Shifted,    [None, YES,  None, None], Replace),
+        const TABLE: [Row; 37] = [
+            // State, is a file, is begun, changes are reverted, losses can be computed, is damage by the policy alone.
+            (Intact,     [None, None, None, None, None], Keep),
+            (Mode,       [None, None, NO,   None, None], Keep),
+            (Mode,       [None, None, YES,  None, None], MendUnlessShared),
+            (Missing,    [None, None, None, None, None], MakeMissing),
+            (MovedDamaged, [None, None, None, None, None], MakeMissing),
+            (Gone,       [None, None, None, None, None], KeepChange),
+            (Moved,      [None, None, NO,   None, None], KeepChange),
+            (Moved,      [None, None, YES,  None, None], MakeMissing),
+            (Rotten,     [YES,  None, None, None, NO], Mend),
+            (Rotten,     [YES,  None, None, None, YES], MendUnlessShared),
+            (Rotten,     [NO,   None, None, None, None], Replace),
+            (Unreadable, [YES,  None, None, None, None], Mend),
+            (Unreadable, [NO,   None, None, None, None], Replace),
+            (Edited,     [None, NO,   NO,   None, None], KeepChange),
+            (Edited,     [None, NO,   YES,  NO,   None], KeepChange),
+            (Edited,     [YES,  NO,   YES,  YES,  None], MendUnlessShared),
+            (Edited,     [NO,   NO,   YES,  YES,  None], Replace),
+            (Edited,     [YES,  YES,  NO,   None, None], Mend),
+            (Edited,     [YES,  YES,  YES,  None, None], Mend),
+            (Edited,     [NO,   YES,  NO,   None, None], Replace),
+            (Edited,     [NO,   YES,  YES,  None, None], Replace),
+            (Changed,    [None, NO,   NO,   None, None], KeepChange),
+            (Changed,    [None, NO,   YES,  NO,   None], KeepChange),
+            (Changed,    [YES,  NO,   YES,  YES,  None], MendUnlessShared),
+            (Changed,    [NO,   NO,   YES,  YES,  None], Replace),
+            (Changed,    [YES,  YES,  None, None, None], Mend),
+            (Changed,    [NO,   YES,  None, None, None], Replace),
+            (Changing,   [None, NO,   NO,   None, None], KeepChange),
+            (Changing,   [None, NO,   YES,  NO,   None], KeepChange),
+            (Changing,   [YES,  NO,   YES,  YES,  None], MendUnlessShared),
+            (Changing,   [NO,   NO,   YES,  YES,  None], Replace),
+            (Changing,   [YES,  YES,  None, None, None], Mend),
+            (Changing,   [NO,   YES,  None, None, None], Replace),
+            (Shifted,    [None, NO,   NO,   None, None], KeepChange),
+            (Shifted,    [None, NO,   YES,  NO,   None], KeepChange),
+            (Shifted,    [None, NO,   YES,  YES,  None], Replace),
+            (Shifted,    [None, YES,  None, None, None], Replace),
         ];
         for facts in all_facts() {
-            let now = [facts.is_file, facts.is_begun, facts.reverts, facts.is_mendable];
+            let Facts { is_file, is_begun, reverts, is_mendable, is_by_policy, .. } = facts;
+            let now = [is_file, is_begun, reverts, is_mendable, is_by_policy];
             let applies = |(state, wanted, _): &&Row| {
                 *state == facts.state
                     && wanted.iter().zip(now).all(|(wanted, now)| wanted.is_none_or(|wanted| wanted == now))

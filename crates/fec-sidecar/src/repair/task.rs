@@ -4,7 +4,7 @@ use crate::Sidecar;
 use crate::catalog::journal::Journal;
 use crate::catalog::positions::Positions;
 use crate::error::SidecarError;
-use crate::examine::{Examined, Scope, Selection, examine, examine_selected};
+use crate::examine::{Examined, Scope, Selection, State, examine, examine_selected};
 use crate::repair::begun::Begun;
 use crate::repair::copy::Copy;
 use crate::repair::mend::Mend;
@@ -69,6 +69,15 @@ impl<'a> Task<'a> {
             Some(selection) => examine_selected(sidecar, base, selection, context)?,
             None => examine(sidecar, base, Scope::All, context)?,
         };
+        if let Some(path) = found.unprotected.busy.as_ref().filter(|_| how.out.is_none() && !how.dry_run) {
+            return Err(Error::at(Action::Repair, base.place(path).as_path(), SidecarError::AtWork));
+        }
+        // Whatever is named is asked for, and may not go.
+        for report in found.entries.iter_mut().filter(|report| report.state == State::Gone) {
+            if how.only.is_some_and(|only| only.has(report.entry)) {
+                report.state = State::Missing;
+            }
+        }
         let denied: Vec<usize> = found.denied().collect();
         if !denied.is_empty() && !how.partial {
             return Err(self.not_allowed(&denied));

@@ -2,6 +2,7 @@
 
 use crate::catalog::journal::Journal;
 use crate::catalog::positions::{Any, PositionReader, Positions, Span};
+use crate::catalog::tree::fingerprint_of_stat;
 use crate::error::SidecarError;
 use crate::examine::by_stat::looks_as_it_did;
 use crate::examine::rebuild::{Rebuild, Wants};
@@ -64,7 +65,11 @@ impl Writer<'_> {
         }
         owners(base, sidecar, actions, |entry, stat| {
             let nth = entry as usize;
+            let seen = found.report(nth).filter(|report| report.is_by_policy).and_then(|report| report.seen);
             match (found.state(nth), actions[nth]) {
+                (State::Rotten, _) if seen.is_some() => {
+                    seen != Some(fingerprint_of_stat(stat)) && !journal.is_own(nth, stat)
+                }
                 (State::Rotten, _) => !looks_as_it_did(sidecar, nth, stat) && !journal.is_own(nth, stat),
                 // An interrupted repair has half mended it, and nobody has written to it since that was proved.
                 (State::Edited | State::Changed | State::Changing | State::Shifted, _) if !how.revert => {

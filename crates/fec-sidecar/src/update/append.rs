@@ -181,6 +181,7 @@ impl Update<'_> {
             && old.stats.marks == stats.marks
             && old.stats.exclusion == stats.exclusion
             && old.stats.omitted == stats.omitted
+            && old.stats.policy == stats.policy
             && (0..entries.len()).all(is_old)
     }
 

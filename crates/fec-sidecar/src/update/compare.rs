@@ -1,6 +1,7 @@
 //! Compares each file with the record of it in the old sidecar.
 
 mod doubts;
+pub(crate) mod held;
 
 use crate::catalog::hashing::{Hashed, hash_file, is_zeros};
 use crate::catalog::metadata::Sidecar;

@@ -23,18 +23,26 @@ mod updating;
 use crate::Sidecar;
 use crate::catalog::journal;
 use crate::catalog::metadata;
+use crate::catalog::moved::folders_of;
+use crate::catalog::policy::Policy;
 use crate::catalog::proof::Proof;
+use crate::catalog::seen::reason_for;
 use crate::error::SidecarError;
 use crate::protect::attempts::Attempts;
-use crate::protect::{Found, Protect};
+use crate::protect::{Found, Protect, Prune};
+pub use compare::held::Held;
 use compare::{Compare, Fate};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::check_absent;
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::digest::Digest;
+use fec_core::format::sidecar::EntryKind;
+use fec_core::format::sidecar::parts::Reason;
 use fec_keys::sign::Trust;
 use fecfile::seal::SealError;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use updated::Counts;
 pub use updated::{Anew, Updated};
 use updating::Update;
@@ -49,8 +57,8 @@ use updating::Update;
 ///
 /// # Errors
 /// [`SidecarError`], among them [`SidecarError::Rotten`] and [`SidecarError::ManyGone`]; those of the system. An error
-/// leaves the sidecar as it was. A file that cannot be read, or changes each time, is part of the result, unless no
-/// file can be read.
+/// leaves the sidecar as it was. A file that cannot be read, changes each time, or is held by the policy, is part of
+/// the result, unless nothing else is left.
 pub fn update(
     job: &Protect<'_>,
     (wanted, trust): (Option<Digest>, Option<&Trust>),
@@ -64,16 +72,26 @@ pub fn update(
     let _lock = metadata::lock_file(job.output, Action::Update)?;
     remove_stale(parent(job.output), context.progress);
     // An attempt that failed has written behind the end of the sidecar.
-    Attempts::run(true, |attempts| once(job, (wanted, trust), attempts, context))
+    let held = RefCell::default();
+    let mut updated = Attempts::run(true, |attempts| once(job, (wanted, trust), (attempts, &held), context))?;
+    updated.held = held.take().into_iter().collect();
+    updated.unchanged -= updated.held.len() as u64;
+    let folders: BTreeSet<&[u8]> = updated.held.iter().flat_map(|held| folders_of(&held.path)).collect();
+    let is_held = |path: &[u8]| {
+        folders.contains(path) || updated.held.binary_search_by(|held| (*held.path).cmp(path)).is_ok()
+    };
+    updated.sidecar.kept.retain(|kept| !is_held(&kept.path));
+    Ok(updated)
 }
 
 /// An attempt of an update.
 fn once(
     job: &Protect<'_>,
     (wanted, trust): (Option<Digest>, Option<&Trust>),
-    attempts: &Attempts,
+    (attempts, held): (&Attempts, &RefCell<BTreeSet<Held>>),
     context: &Context<'_>,
 ) -> Result<Updated> {
+    check_kept(job, attempts, &held.borrow())?;
     let old = match job.keys {
         Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
         None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
@@ -108,6 +126,7 @@ fn once(
     let found = Found::of(job, attempts, Some(&old))?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
     let (fates, taken) = compare.run()?;
+    hold(job, &compare, &fates, &found, held)?;
     if old.proof() != Proof::Nothing {
         let rotten = compare.find_rotten(&fates)?;
         if !rotten.is_empty() {
@@ -115,11 +134,55 @@ fn once(
         }
     }
     check_undamaged(&compare, &fates, job)?;
-    let counts = Counts::of(&compare, &fates, &taken);
+    let counts = Counts::of(&compare, &fates, &taken, &Policy::of(&found.rules));
     if !job.policy.force {
         counts.check(&old, job, &found.base)?;
     }
     Update { job, old: &old, end, found, fates, counts, context }.run()
+}
+
+/// Tells whether the owner said that what stays by the policy was pruned.
+fn are_pruned(job: &Protect<'_>, old: &Sidecar) -> bool {
+    job.prune == Prune::Done || old.believed_policy().is_announced
+}
+
+/// Ends an attempt that has found files to hold: the next one keeps their entries.
+fn hold(
+    job: &Protect<'_>,
+    compare: &Compare<'_>,
+    fates: &[Fate],
+    found: &Found,
+    held: &RefCell<BTreeSet<Held>>,
+) -> Result<()> {
+    if job.policy.force || found.rules.is_empty() {
+        return Ok(());
+    }
+    let new = compare.find_held(fates, &Policy::of(&found.rules), are_pruned(job, compare.old))?;
+    if new.is_empty() {
+        return Ok(());
+    }
+    let is_left = |(nth, entry): (usize, &fec_core::format::sidecar::Entry)| {
+        let is_held = || new.iter().any(|held| held.path == entry.path);
+        matches!(entry.kind, EntryKind::File(_)) && found.tree.seen.has(nth) && !is_held()
+    };
+    // A record that only a root proves is not kept, and a sidecar of nothing but held files says nothing.
+    let may_keep = compare.old.proof() != Proof::Root && found.tree.entries.iter().enumerate().any(is_left);
+    let all = new.iter().map(|held| held.path.to_vec()).collect();
+    new.iter().for_each(|held| found.tree.seen.note(&held.path, Reason::Unreadable));
+    held.borrow_mut().extend(new);
+    let action = if may_keep { Action::Read } else { Action::Update };
+    Err(Error::at(action, job.output, SidecarError::Held(all)))
+}
+
+/// Fails if an entry of a held file could not be kept.
+fn check_kept(job: &Protect<'_>, attempts: &Attempts, held: &BTreeSet<Held>) -> Result<()> {
+    match held.iter().any(|held| reason_for(&attempts.omitted, &held.path).is_some()) {
+        true => {
+            let all = held.iter().map(|held| held.path.to_vec()).collect();
+            Err(Error::at(Action::Update, job.output, SidecarError::Held(all)))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Fails if an update would protect damage: that of files that rotted, and unless `-f` says otherwise that of files of

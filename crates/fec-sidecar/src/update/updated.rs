@@ -1,16 +1,19 @@
 //! The result of an update, and the numbers in it.
 
+use super::Held;
 use super::compare::{Compare, Fate, file};
 use crate::Sidecar;
 use crate::catalog::moved::folders_of;
 use crate::catalog::others::is_of_sidecar;
+use crate::catalog::policy::Policy;
 use crate::catalog::seen::{Reasons, error_of, reason_for};
 use crate::error::SidecarError;
-use crate::protect::{Protect, Protected};
+use crate::protect::{Protect, Protected, Prune};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::Base;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::parts::Omitted;
+use fec_core::format::sidecar::policy::Words;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of an update.
@@ -27,7 +30,7 @@ pub struct Updated {
     pub anew: Option<Anew>,
     /// True if the sidecar was written again, with the recovery shards that it kept.
     pub is_joined: bool,
-    /// Unchanged files.
+    /// Unchanged files, without those that are held.
     pub unchanged: u64,
     /// Files with other bytes than before.
     pub changed: u64,
@@ -37,6 +40,9 @@ pub struct Updated {
     pub moved: u64,
     /// Paths, relative to the base, of files that are gone.
     pub gone: Vec<Box<[u8]>>,
+    /// Files that the policy holds, in the order of their paths: damaged ones, and some that are gone. They are
+    /// protected as they were.
+    pub held: Vec<Held>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
 }
@@ -66,13 +72,16 @@ pub(crate) struct Counts {
     gone_len: u64,
     /// Those of them that are there and cannot be read: how many, and their bytes.
     unread: (u64, u64),
-    unread_paths: BTreeSet<Box<[u8]>>,
+    /// Those that stay by the policy, and that the owner has let go: how many, and their bytes.
+    let_go: (u64, u64),
+    /// The paths of both, and of those that may go: they are no sign that a disk is missing.
+    apart: BTreeSet<Box<[u8]>>,
     first_unread: Option<Omitted>,
     emptied: Option<Vec<u8>>,
 }
 
 impl Counts {
-    pub(crate) fn of(compare: &Compare<'_>, fates: &[Fate], taken: &[bool]) -> Counts {
+    pub(crate) fn of(compare: &Compare<'_>, fates: &[Fate], taken: &[bool], policy: &Policy<'_>) -> Counts {
         let mut counts = Counts::default();
         let (old, entries) = (compare.old, &compare.tree.entries);
         for (entry, fate) in entries.iter().zip(fates) {
@@ -111,8 +120,17 @@ impl Counts {
             counts.gone_len += file.size;
             if let Some(reason) = reason_for(&compare.tree.omitted, path) {
                 counts.unread = (counts.unread.0 + 1, counts.unread.1 + file.size);
-                counts.unread_paths.insert(path.clone());
+                counts.apart.insert(path.clone());
                 counts.first_unread.get_or_insert_with(|| Omitted { path: path.clone(), reason });
+                continue;
+            }
+            let words = policy.words(path, false);
+            // The owner has let it go, or it would be held.
+            if words.has(Words::STAYS) {
+                counts.let_go = (counts.let_go.0 + 1, counts.let_go.1 + file.size);
+            }
+            if words.has(Words::STAYS) || words.has(Words::GOES) {
+                counts.apart.insert(path.clone());
             }
         }
         counts
@@ -146,25 +164,37 @@ impl Counts {
             added,
             moved,
             gone,
+            held: Vec::new(),
             coded_len,
         }
     }
 
     /// Fails when the changes look like an accident, or too much cannot be read.
     pub(crate) fn check(&self, old: &Sidecar, job: &Protect<'_>, base: &Base) -> Result<()> {
+        /// The most small files that may go without being counted.
+        const MANY: u64 = 100;
         let (of, of_len) = (old.catalog.files().count() as u64, old.catalog.files_len());
-        let is_many = |gone: u64, len: u64| gone * 10 > of || u128::from(len) * 10 > u128::from(of_len);
+        // Bytes decide. Small files count where they are many, and more than a sliver.
+        let is_part = |len: u64, nth: u128| u128::from(len) * nth > u128::from(of_len);
+        let is_many = |gone: u64, len: u64| {
+            is_part(len, 10) || gone > MANY && gone * 10 > of && is_part(len, 100) || gone == of && gone > 0
+        };
         let (unread, unread_len) = self.unread;
-        let (gone, gone_len) = (self.gone.len() as u64 - unread, self.gone_len - unread_len);
+        let (let_go, let_go_len) = self.let_go;
+        let gone = self.gone.len() as u64 - unread - let_go;
+        let gone_len = self.gone_len - unread_len - let_go_len;
         let fail = |cause| Err(Error::at(Action::Update, job.output, cause));
         if let Some(path) = &self.emptied {
             return fail(SidecarError::Emptied(path.clone()));
         }
-        if is_many(gone, gone_len) {
-            return fail(SidecarError::ManyGone { gone, of, gone_len, of_len });
-        }
-        if let Some(gone) = self.folder_gone(old) {
-            return fail(gone);
+        // Whatever the owner has pruned may be much.
+        if job.prune != Prune::Done {
+            if is_many(gone, gone_len) {
+                return fail(SidecarError::ManyGone { gone, of, gone_len, of_len });
+            }
+            if let Some(gone) = self.folder_gone(old) {
+                return fail(gone);
+            }
         }
         match &self.first_unread {
             Some(Omitted { path, reason }) if is_many(gone + unread, gone_len + unread_len) => {
@@ -179,7 +209,7 @@ impl Counts {
         /// The fewest files that make a folder.
         const FEW: u64 = 10;
         let mut folders: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
-        let gone = self.gone.iter().filter(|path| !self.unread_paths.contains(*path));
+        let gone = self.gone.iter().filter(|path| !self.apart.contains(*path));
         for folder in gone.flat_map(|path| folders_of(path)) {
             folders.entry(folder).or_default().0 += 1;
         }

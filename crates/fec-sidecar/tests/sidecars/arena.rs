@@ -3,9 +3,10 @@
 use fec_base::io::base::Base;
 use fec_base::io::output::Policy;
 use fec_core::digest::Digest;
+use fec_core::format::sidecar::policy::Rules;
 use fec_sidecar::Sidecar;
 use fec_sidecar::examine::{Examined, Scope, State, examine};
-use fec_sidecar::protect::{Protect, Protected, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Protected, Prune, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fec_sidecar::update::{Updated, update};
 use fecfile::{Class, Context, Error, Settings};
@@ -41,6 +42,8 @@ pub(crate) struct How<'a> {
     pub(crate) sha256: bool,
     pub(crate) marks: bool,
     pub(crate) force: bool,
+    pub(crate) rules: Option<&'a Rules>,
+    pub(crate) prune: Prune,
     /// The root that an updated sidecar has to have.
     pub(crate) root: Option<Digest>,
 }
@@ -58,6 +61,8 @@ pub(crate) const USUAL: How<'static> = How {
     sha256: false,
     marks: false,
     force: false,
+    rules: None,
+    prune: Prune::Nothing,
     root: None,
 };
 
@@ -152,6 +157,8 @@ impl Arena {
             exclude_caches: how.exclude_caches,
             forget_excludes: how.forget_excludes,
             known: how.known,
+            rules: how.rules,
+            prune: how.prune,
             one_file_system: false,
             sha256: how.sha256,
             marks: how.marks,

@@ -9,7 +9,7 @@ use fec_base::names::{hex, show_bytes};
 use fec_core::digest::HashKind;
 use fec_sidecar::Sidecar;
 use fec_sidecar::examine::{Examined, Scope, State, examine};
-use fec_sidecar::protect::{Protect, Protected, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Protected, Prune, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fecfile::{Class, Context, Result, Settings};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
@@ -246,6 +246,8 @@ impl Protection {
             exclude_caches: false,
             forget_excludes: false,
             known: &[],
+            rules: None,
+            prune: Prune::Nothing,
             one_file_system: false,
             sha256: false,
             marks: false,
@@ -454,6 +456,7 @@ fn stands_for(is: State, expected: &str) -> bool {
         State::Edited => expected == "edited",
         State::Missing => expected == "missing",
         State::Unreadable => expected == "unreadable",
+        State::Gone => expected == "gone",
     }
 }
 

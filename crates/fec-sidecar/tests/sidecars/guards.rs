@@ -7,7 +7,7 @@ use fec_base::error::Action;
 use fec_base::io::base::Base;
 use fec_base::io::output::Policy;
 use fec_sidecar::examine::{Scope, State, examine};
-use fec_sidecar::protect::{Protect, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Prune, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fec_sidecar::update::{Anew, Updated, update};
 use fec_sidecar::{Sidecar, SidecarError};
@@ -51,6 +51,8 @@ impl Place {
             exclude_caches: false,
             forget_excludes: false,
             known: &[],
+            rules: None,
+            prune: Prune::Nothing,
             one_file_system: false,
             sha256: false,
             marks: false,

@@ -21,6 +21,7 @@ mod omitted;
 mod others;
 mod owner;
 mod parts;
+mod policy;
 mod proof;
 mod read_only;
 #[path = "../recode/mod.rs"]

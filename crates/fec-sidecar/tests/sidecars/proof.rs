@@ -7,7 +7,7 @@ use fec_base::io::output::Policy;
 use fec_keys::age::Keys;
 use fec_keys::sign::{SecretKey, Signature, Trust};
 use fec_sidecar::examine::{Examined, Scope, State, examine, examine_deep};
-use fec_sidecar::protect::{Protect, Protected, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Protected, Prune, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fec_sidecar::update::update;
 use fec_sidecar::{Proof, Sidecar};
@@ -120,6 +120,8 @@ fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
         exclude_caches: false,
         forget_excludes: false,
         known: &[],
+        rules: None,
+        prune: Prune::Nothing,
         one_file_system: false,
         sha256: false,
         marks: false,

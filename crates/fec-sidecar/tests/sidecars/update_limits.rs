@@ -7,6 +7,7 @@ use crate::update::{
 use fec_core::digest::HashKind;
 use fec_core::random::SplitMix64;
 use fec_sidecar::manifest::{Listed, digests, manifest};
+use fec_sidecar::protect::Prune;
 use fec_sidecar::repair::Mend;
 use fec_sidecar::update::Anew;
 use fec_sidecar::{Sidecar, SidecarError};
@@ -20,7 +21,11 @@ use std::os::unix::ffi::OsStrExt;
 fn refuses_many_gone(arena: &Arena, how: &How<'_>, expected: (u64, u64)) {
     arena.refuses_update(how, Class::Usage);
     let error = arena.try_update(how).unwrap_err();
-    let Some(SidecarError::ManyGone { gone, of, .. }) = error.cause() else { panic!("{error}") };
+    let (Some(SidecarError::ManyGone { gone, of, .. }) | Some(SidecarError::FolderGone { gone, of, .. })) =
+        error.cause()
+    else {
+        panic!("{error}")
+    };
     assert_eq!((*gone, *of), expected);
 }
 
@@ -106,17 +111,31 @@ fn a_folder_that_is_gone_on_purpose_is_let_go() {
     assert_eq!(counts(&arena.update(&How::forced())), [180, 0, 0, 0, 20]);
 }
 
-/// A tenth of 22 files is two. A folder that is not mounted is more.
+/// Bytes decide: a large file is much, and small ones are little, until they are many. A folder that is not mounted is
+/// more.
 #[test]
 fn more_than_a_tenth_may_not_vanish_unseen() {
     let (arena, _) = protected(&How::default());
     (0..3).for_each(|nth| fs::remove_file(arena.path(note(nth))).unwrap());
-    refuses_many_gone(&arena, &How::default(), (3, FILES));
     fs::rename(arena.path("d/notes"), arena.path("d/moved")).unwrap();
-    refuses_many_gone(&arena, &How::default(), (3, FILES));
-    arena.write(note(0), &payload(100, 300));
-    assert_eq!(counts(&arena.update(&How::default()))[4], 2, "what was moved is there");
+    assert_eq!(counts(&arena.update(&How::default()))[4], 3, "what was moved is there");
     is_protected(&arena);
+    fs::remove_file(arena.path("d/big")).unwrap();
+    refuses_many_gone(&arena, &How::default(), (1, FILES - 3));
+    let pruned = How { prune: Prune::Done, ..How::default() };
+    assert_eq!(counts(&arena.update(&pruned))[4], 1, "the owner says so");
+    // A tenth of 1,100 small files is many, if it is more than a hundredth of the bytes.
+    for (large, is_refused) in [(1_000_000, true), (12_000_000, false)] {
+        let arena = Arena::new();
+        arena.write("d/large", &payload(1, large));
+        (0..1100).for_each(|nth| drop(arena.write(format!("d/small/{nth}"), &payload(nth, 700))));
+        arena.protect(&How::default());
+        (0..115).for_each(|nth| fs::remove_file(arena.path(format!("d/small/{nth}"))).unwrap());
+        match is_refused {
+            true => refuses_many_gone(&arena, &How::default(), (115, 1101)),
+            false => assert_eq!(counts(&arena.update(&How::default()))[4], 115),
+        }
+    }
     let (arena, _) = protected(&How::default());
     fs::remove_dir_all(arena.path("d/notes")).unwrap();
     refuses_many_gone(&arena, &How::default(), (16, FILES));

@@ -6,6 +6,7 @@ mod list;
 pub(crate) mod manifest;
 pub(crate) mod parts;
 mod place;
+mod policy;
 pub(crate) mod protect;
 pub(crate) mod repair;
 pub(crate) mod verify;

@@ -7,7 +7,7 @@ use crate::plan::check;
 use crate::plan::protect::{self as plan, FOUND, Found};
 use crate::run::inputs::listed;
 use crate::run::sidecar::place::place_of;
-use crate::run::sidecar::{known, list};
+use crate::run::sidecar::{known, list, policy};
 use crate::run::sign::{self, Detached};
 use crate::run::target::ENDING;
 use crate::say::advice::protected_paths;
@@ -20,7 +20,7 @@ use fec_core::digest::Digest;
 use fec_keys::age::Keys;
 use fec_keys::sign::{SecretKey, SignError, Signature, Trust};
 use fec_sidecar::examine::base_of;
-use fec_sidecar::protect::{Protect, Protected, protect};
+use fec_sidecar::protect::{Protect, Protected, Prune, protect};
 use fec_sidecar::update::update;
 use fec_sidecar::{Sidecar, signature_path};
 
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     };
     let bars = settings.bars("protect");
     let context = settings.context(&bars);
+    let (rules, is_recognised) = policy::given(args, plan, &paths)?;
     let known = args.root.as_ref().map_or_else(Vec::new, known::of);
     let job = Protect {
         paths: &paths,
@@ -61,6 +62,12 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
         exclude: &args.exclude,
         exclude_caches: args.exclude_caches,
         forget_excludes: args.forget_excludes,
+        rules: rules.as_ref(),
+        prune: match (args.pruned, args.pruning) {
+            (true, _) => Prune::Done,
+            (_, true) => Prune::Announced,
+            _ => Prune::Nothing,
+        },
         one_file_system: args.one_file_system,
         sha256: args.sha256,
         marks: !args.portable,
@@ -82,8 +89,9 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     if let Some(metadata) = &protected.metadata {
         known::note(&protected.root, metadata);
     }
-    let report = Report::new(&protected, updated.as_ref(), &output, started);
-    let is_all = protected.omitted.is_empty() && protected.kept.is_empty();
+    let report = Report::new(&protected, updated.as_ref(), (&output, is_recognised), started);
+    let is_held = updated.as_ref().is_some_and(|updated| !updated.held.is_empty());
+    let is_all = protected.omitted.is_empty() && protected.kept.is_empty() && !is_held;
     let exit = if is_all { Exit::Done } else { Exit::Mendable };
     settings.report(&report, exit, &report.describe(&protected, settings.verbose), false)?;
     if !settings.json {

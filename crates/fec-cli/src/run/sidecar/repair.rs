@@ -9,6 +9,7 @@ use crate::say::state::Outcome;
 use crate::settings::Settings;
 use fec_keys::age::Keys;
 use fec_sidecar::SidecarError;
+use fec_sidecar::examine::State;
 use fec_sidecar::repair::{Mend, repair};
 use fecfile::Error;
 use rustix::process::geteuid;
@@ -67,12 +68,14 @@ pub(crate) fn mend(
     }
     let is_mended = mended.failed.is_empty() && mended.found.is_mendable();
     let why_left = mended.sidecar_left.as_ref().filter(|_| is_mended);
-    let exit = match (why_left, is_mended, mended.left.is_empty()) {
+    // Whatever may go is not missed.
+    let is_missed = |nth: &usize| mended.found.state(*nth) != State::Gone;
+    let exit = match (why_left, is_mended, !mended.left.iter().any(is_missed)) {
         (Some(why), ..) => why.class().into(),
         _ if mended.is_denied => Exit::Io,
         (_, false, _) => Exit::Lost,
         _ if !mended.left_out.is_empty() => Exit::Mendable,
-        _ if args.dry_run && !mended.found.is_intact() => Exit::Mendable,
+        _ if args.dry_run && !mended.found.is_intact_but(State::Gone) => Exit::Mendable,
         (_, _, false) if args.output.is_none() => Exit::Mendable,
         _ if args.output.is_none() && base.renamed().next().is_some() => Exit::Mendable,
         _ => Exit::Done,

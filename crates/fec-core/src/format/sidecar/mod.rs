@@ -8,6 +8,7 @@
 //! - [`group`]: the code of positions and recovery shards, and how they are dealt to its sets.
 //! - [`stat`]: times and permissions, which the root does not bind.
 //! - [`parts`]: marks, what was left out, and what is not protected, which it does not bind either.
+//! - [`policy`]: what may happen to which paths; it is one of these parts.
 
 pub mod anchor;
 pub mod area;
@@ -17,6 +18,7 @@ mod entry;
 pub mod group;
 pub mod parts;
 pub mod piece;
+pub mod policy;
 pub mod stat;
 mod varint;
 

@@ -2,18 +2,18 @@
 //! protected (section 17.3).
 
 use super::entry::{MAX_PATH, check_names, check_path};
-use super::varint::{Bytes, put};
+use super::policy::Rules;
+use super::varint::{Bytes, put_bytes, take, take_pattern};
 use crate::error::FormatError;
 
 /// The numbers of the parts.
 const MARKS: u8 = 1;
 const EXCLUSION: u8 = 2;
 const OMITTED: u8 = 3;
+const POLICY: u8 = 4;
 
 /// Bytes for the mark of an entry.
 const MARK_LEN: usize = 8;
-/// The most bytes of a pattern.
-const MAX_PATTERN: u64 = 1024;
 /// The most bytes of the part with the patterns.
 const MAX_EXCLUSION: usize = 1 << 14;
 /// The most bytes of the part with the paths that are not protected.
@@ -68,11 +68,9 @@ impl Exclusion {
         }
         let mut patterns: Vec<String> = Vec::new();
         while !rest.0.is_empty() {
-            let pattern = std::str::from_utf8(take(&mut rest, MAX_PATTERN)?)
-                .map_err(|_| wrong("a pattern is not UTF-8"))?;
-            let before = patterns.last().map_or("", String::as_str);
-            if pattern <= before || pattern.contains('\0') {
-                return Err(wrong("the patterns are not in order, or one has a zero byte"));
+            let pattern = take_pattern(&mut rest)?;
+            if patterns.last().is_some_and(|before| pattern <= before.as_str()) {
+                return Err(wrong("the patterns are not in order"));
             }
             patterns.push(pattern.to_owned());
         }
@@ -152,13 +150,20 @@ pub(super) struct Parts {
     pub(super) marks: Vec<u64>,
     pub(super) exclusion: Exclusion,
     pub(super) omitted: Vec<Omitted>,
+    pub(super) policy: Rules,
 }
 
 /// Appends the parts that are there.
-pub(super) fn put_parts(out: &mut Vec<u8>, marks: &[u64], exclusion: &Exclusion, omitted: &[Omitted]) {
+pub(super) fn put_parts(
+    out: &mut Vec<u8>,
+    marks: &[u64],
+    (exclusion, omitted, policy): (&Exclusion, &[Omitted], &Rules),
+) {
     let marks = marks.iter().flat_map(|mark| mark.to_le_bytes()).collect();
     let exclusion = if exclusion.is_empty() { Vec::new() } else { exclusion.to_bytes() };
-    for (kind, bytes) in [(MARKS, marks), (EXCLUSION, exclusion), (OMITTED, omitted_bytes(omitted))] {
+    let omitted = omitted_bytes(omitted);
+    let parts = [(MARKS, marks), (EXCLUSION, exclusion), (OMITTED, omitted), (POLICY, policy.to_bytes())];
+    for (kind, bytes) in parts {
         if !bytes.is_empty() {
             out.push(kind);
             put_bytes(out, &bytes);
@@ -173,7 +178,7 @@ pub(super) fn parse_parts(bytes: &[u8], entries: usize) -> Result<Parts, FormatE
     let mut parts = Parts::default();
     while !rest.0.is_empty() {
         let [kind] = rest.array()?;
-        if !(MARKS..=OMITTED).contains(&kind) {
+        if !(MARKS..=POLICY).contains(&kind) {
             return Err(FormatError::CriticalCatalog { what: "a part of kind", value: kind.into() });
         }
         let bytes = take(&mut rest, u64::MAX)?;
@@ -187,19 +192,9 @@ pub(super) fn parse_parts(bytes: &[u8], entries: usize) -> Result<Parts, FormatE
             }
             MARKS => parts.marks = bytes.as_chunks().0.iter().map(|mark| u64::from_le_bytes(*mark)).collect(),
             EXCLUSION => parts.exclusion = Exclusion::parse(bytes)?,
-            _ => parts.omitted = parse_omitted(bytes)?,
+            OMITTED => parts.omitted = parse_omitted(bytes)?,
+            _ => parts.policy = Rules::parse(bytes)?,
         }
     }
     Ok(parts)
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-/// As many bytes as the number in front says.
-fn take<'a>(rest: &mut Bytes<'a>, most: u64) -> Result<&'a [u8], FormatError> {
-    let len = rest.count(most.min(rest.0.len() as u64))?;
-    rest.take(len)
 }

@@ -1,6 +1,7 @@
 //! The metadata that the root does not bind: times, permissions, the path to the base, and parts (section 17.3).
 
 use super::parts::{Exclusion, Omitted, Parts, parse_parts, put_parts};
+use super::policy::Rules;
 use crate::digest::HashKind;
 use crate::error::FormatError;
 use crate::format::array_at;
@@ -45,6 +46,8 @@ pub struct Stats {
     pub exclusion: Exclusion,
     /// Paths that are not protected although they were named, in the order of their bytes.
     pub omitted: Vec<Omitted>,
+    /// The policy.
+    pub policy: Rules,
 }
 
 impl Stats {
@@ -63,7 +66,7 @@ impl Stats {
         let base_len = u16::try_from(self.base.len()).expect("a path has at most 65,535 bytes");
         out.extend_from_slice(&base_len.to_le_bytes());
         out.extend_from_slice(&self.base);
-        put_parts(&mut out, &self.marks, &self.exclusion, &self.omitted);
+        put_parts(&mut out, &self.marks, (&self.exclusion, &self.omitted, &self.policy));
         out
     }
 
@@ -93,7 +96,7 @@ impl Stats {
         for bytes in stats.as_chunks().0 {
             all.push(stat(bytes)?);
         }
-        let Parts { marks, exclusion, omitted } = parse_parts(parts, entries)?;
-        Ok(Stats { entries: all, base: base.to_vec(), marks, exclusion, omitted })
+        let Parts { marks, exclusion, omitted, policy } = parse_parts(parts, entries)?;
+        Ok(Stats { entries: all, base: base.to_vec(), marks, exclusion, omitted, policy })
     }
 }

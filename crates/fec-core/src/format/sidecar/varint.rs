@@ -70,6 +70,32 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// The most bytes of a pattern.
+const MAX_PATTERN: u64 = 1024;
+
+/// Appends bytes behind their number.
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// A pattern: UTF-8 without zero bytes, and not empty.
+pub(super) fn take_pattern<'a>(rest: &mut Bytes<'a>) -> Result<&'a str, FormatError> {
+    let wrong = FormatError::Catalog;
+    let pattern =
+        std::str::from_utf8(take(rest, MAX_PATTERN)?).map_err(|_| wrong("a pattern is not UTF-8"))?;
+    match pattern.is_empty() || pattern.contains('\0') {
+        true => Err(wrong("a pattern is empty, or has a zero byte")),
+        false => Ok(pattern),
+    }
+}
+
+/// As many bytes as the number in front says.
+pub(super) fn take<'a>(rest: &mut Bytes<'a>, most: u64) -> Result<&'a [u8], FormatError> {
+    let len = rest.count(most.min(rest.0.len() as u64))?;
+    rest.take(len)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,13 +3,10 @@
 use super::{Files, Survey};
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
-use crate::catalog::journal;
 use crate::catalog::metadata::{LOST, NOTHING};
-use crate::catalog::moved::{Moved, folders_of};
-use crate::catalog::others::is_of_sidecar;
-use crate::catalog::patterns::Patterns;
+use crate::catalog::moved::Moved;
+use crate::catalog::policy::Policy;
 use crate::catalog::positions::{Any, PositionReader, Span, position_of, runs_of};
-use crate::catalog::signature::signature_path;
 use crate::error::SidecarError;
 use crate::examine::by_stat::Known;
 use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, Unprotected};
@@ -19,13 +16,9 @@ use crate::examine::twins::Twins;
 use crate::examine::verdict::{Facts, State, Time, Traces, Writer};
 use fec_base::error::{Action, Error, Result};
 use fec_base::ranges::RangeList;
-use fec_core::format::sidecar::parts::Omitted;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::FileType;
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 
 impl Files<'_> {
     /// Combines the findings on all entries.
@@ -58,9 +51,12 @@ impl Files<'_> {
             };
         }
         self.follow_moved(&mut states, &mut found.renamed);
+        let policy = Policy::of(self.sidecar.believed_policy());
+        self.let_go(&mut states, &policy);
         self.leave_out_found(&mut reports, &found);
         found.renamed.extend(found.damaged);
-        let (entries, unproved) = self.entry_reports((&states, &facts, traces), reports, &found.renamed);
+        let (entries, unproved) =
+            self.entry_reports((&states, &facts, traces), reports, &found.renamed, &policy);
         let unprotected =
             if self.scope == Scope::Sidecar { Unprotected::default() } else { self.unprotected(&entries) };
         Ok(Examined {
@@ -133,6 +129,7 @@ impl Files<'_> {
         (states, facts, traces): (&[State], &[Known], Traces),
         reports: Vec<(usize, FileReport)>,
         renamed: &HashMap<usize, Box<[u8]>>,
+        policy: &Policy<'_>,
     ) -> (Vec<EntryReport>, u64) {
         let (mut entries, mut unproved) = (Vec::new(), 0);
         let mut of_files = reports.into_iter().peekable();
@@ -142,71 +139,15 @@ impl Files<'_> {
                 (nth, &entry.kind),
                 (states[nth], facts[nth].map(|(facts, _)| traces.read(facts)), traces.is_copy),
                 report,
+                policy,
             );
             let is_edited = report.as_ref().is_some_and(|report| report.state == State::Edited);
             unproved += u64::from(is_edited && states[nth] == State::Intact);
-            entries
-                .extend(report.map(|report| EntryReport { moved_to: renamed.get(&nth).cloned(), ..report }));
+            let seen = facts[nth].map(|(_, seen)| seen);
+            let moved_to = renamed.get(&nth).cloned();
+            entries.extend(report.map(|report| EntryReport { moved_to, seen, ..report }));
         }
         (entries, unproved)
-    }
-
-    /// The unprotected items in the folders, beside the recorded entries. Folders that cannot be read are reported as
-    /// entries.
-    fn unprotected(&self, reports: &[EntryReport]) -> Unprotected {
-        let moved = reports.iter().filter_map(|report| report.moved_to.as_deref());
-        // A folder with a moved file in it is not new either.
-        let moved: HashSet<&[u8]> =
-            moved.flat_map(|path| std::iter::once(path).chain(folders_of(path))).collect();
-        let entries = &self.sidecar.catalog.entries;
-        let sidecar = self.sidecar.path();
-        let own = [sidecar.to_path_buf(), journal::path_of(sidecar), signature_path(sidecar)];
-        let own = own.map(|path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino())));
-        let exclusion = self.sidecar.believed_exclusion();
-        let patterns = Patterns::of(&exclusion);
-        let omitted = self.omitted();
-        let mut unprotected = Unprotected::default();
-        for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
-            // A folder that cannot be listed is missing, or no folder any more.
-            let _ = self.base.visit(&folder.path, |path, kind| {
-                if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
-                    return;
-                }
-                let is_own = || {
-                    let stat = self.base.stat(path).ok();
-                    // The integer types differ between systems.
-                    #[allow(clippy::unnecessary_cast)]
-                    let place = stat.map(|stat| (stat.st_dev as u64, stat.st_ino as u64));
-                    place.is_some() && own.contains(&place)
-                };
-                let is_omitted = omitted.binary_search_by(|omitted| (*omitted.path).cmp(path)).is_ok();
-                if is_omitted || patterns.leave_out(self.base, path, kind == FileType::Directory) {
-                    return;
-                }
-                let is_left_out = || is_own() || is_of_sidecar(&self.base.place(path));
-                if !(moved.contains(path) || kind == FileType::RegularFile && is_left_out()) {
-                    unprotected.count += 1;
-                    unprotected.first.get_or_insert_with(|| path.into());
-                }
-            });
-        }
-        Unprotected { left_out: patterns.left_out(), omitted, ..unprotected }
-    }
-
-    /// The paths that could not be protected, as far as they are still there: folders with what is in them, and what
-    /// is no entry.
-    fn omitted(&self) -> Vec<Omitted> {
-        let entries = &self.sidecar.catalog.entries;
-        let is_protected = |path: &[u8]| {
-            let at = entries.binary_search_by(|entry| (*entry.path).cmp(path));
-            at.is_ok_and(|at| entries[at].kind != EntryKind::Folder)
-        };
-        let is_there = |path: &[u8]| match self.base.stat(path) {
-            Ok(_) => true,
-            Err(e) => !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
-        };
-        let omitted = self.sidecar.stats.omitted.iter();
-        omitted.filter(|omitted| !is_protected(&omitted.path) && is_there(&omitted.path)).cloned().collect()
     }
 
     /// Missing files, each with a hard link under which it is whole.
@@ -373,6 +314,7 @@ impl Files<'_> {
         (nth, kind): (usize, &EntryKind),
         (state, facts, is_copy): (State, Option<Facts>, bool),
         report: Option<FileReport>,
+        policy: &Policy<'_>,
     ) -> Option<EntryReport> {
         let EntryKind::File(file) = kind else {
             return (state != State::Intact).then_some(EntryReport {
@@ -383,6 +325,8 @@ impl Files<'_> {
                 moved_to: None,
                 may_be_damage: false,
                 is_unclear: false,
+                is_by_policy: false,
+                seen: None,
                 no_zeros: Vec::new(),
                 is_right: false,
             });
@@ -393,7 +337,11 @@ impl Files<'_> {
         };
         let block = self.block();
         let damage = damage_of(file, &report, block);
-        let state = match state {
+        let facts =
+            facts.map(|facts| Facts { once: self.once((nth, file), facts, &report, policy), ..facts });
+        let is_by_policy = matches!(state, State::Intact | State::Edited | State::Shifted)
+            && facts.is_some_and(Facts::is_rotten_by_policy);
+        let state = match if is_by_policy { State::Intact } else { state } {
             State::Intact => match facts.map_or(State::Rotten, Facts::state) {
                 // A file that may not be read may be intact.
                 _ if report.cause.is_some_and(Cause::is_denied) => State::Unreadable,
@@ -419,6 +367,8 @@ impl Files<'_> {
             moved_to: None,
             may_be_damage,
             is_unclear,
+            is_by_policy: is_by_policy && state == State::Rotten,
+            seen: None,
             no_zeros,
             is_right,
         })

@@ -2,7 +2,7 @@
 
 use crate::Sidecar;
 use crate::examine::base_of;
-use crate::protect::{Protect, Redundancy, protect};
+use crate::protect::{Protect, Prune, Redundancy, protect};
 use crate::repair::{Mend, Mended, repair};
 use fec_base::context::Context;
 use fec_base::error::{ErrorKind, Result};
@@ -39,6 +39,8 @@ impl Arena {
             exclude_caches: false,
             forget_excludes: false,
             known: &[],
+            rules: None,
+            prune: Prune::Nothing,
             one_file_system: false,
             sha256: false,
             marks: false,

@@ -3,7 +3,7 @@
 use super::{Compare, Fate};
 use crate::catalog::proof::Proof;
 use crate::catalog::samples::Samples;
-use crate::examine::verdict::{Alike, Facts, Record, State, Traces, Writer, name_of};
+use crate::examine::verdict::{Alike, Facts, Once, Record, State, Traces, Writer, name_of};
 use fec_base::error::Result;
 use std::collections::HashMap;
 
@@ -30,6 +30,8 @@ impl Compare<'_> {
                 has_size: true,
                 has_bytes: false,
                 has_mode: true,
+                // Files that are written once are held before.
+                once: Once::No,
                 time: self.time(nth, of),
                 // Under a root or a signature marks decide nothing that is recorded or signed.
                 writer: match self.old.proof() {
