@@ -93,8 +93,8 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
 
 /// These parsers do not know the rules that compare more than one generation, shards with one another, or positions
 /// with digests.
-const OF_READERS: [&str; 5] =
-    ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-areas"];
+const OF_READERS: [&str; 6] =
+    ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-areas", "difference"];
 
 #[test]
 fn sidecars() {
