@@ -69,6 +69,8 @@ layers() {
     # It asks git which files are the project's.
     may_be_missing scripts/checks/prose.py
     scripts/checks/peers.py
+    # Whoever publishes fec changes it there and nowhere else.
+    [ "$(git grep -l 'git\.example' 2> /dev/null | grep -v '^\.ci/')" = Cargo.toml ] || ! git rev-parse > /dev/null 2>&1
     # A build with other features may replace the binary that cargo built while tests run, so only one place names it.
     [ "$(grep -rl CARGO_BIN_EXE crates --include='*.rs')" = crates/fec-cli/tests/common/mod.rs ]
 }
@@ -328,9 +330,14 @@ packaged() {
         echo "not root on Debian: nothing is installed"
         return
     fi
-    scripts/release/package.sh --to "$scratch/packages" aarch64 deb
+    # Signed by a key that stands for that of a release.
+    ssh-keygen -q -t ed25519 -N '' -f "$scratch/key"
+    FEC_RELEASE_KEY=$scratch/key scripts/release/package.sh --to "$scratch/packages" x86_64 aarch64 deb source
     scripts/release/test-packages.sh "$scratch/packages"
 }
+
+# Twice from nothing, in two folders.
+reproducible() { scripts/release/test-reproducible.sh x86_64 deb source; }
 
 # ---------------------------------------------------------------- running them
 

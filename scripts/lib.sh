@@ -68,6 +68,22 @@ find_fec() {
     fi
 }
 
+# of_workspace KEY: what all packages have in common, by Cargo.toml: version, repository, license.
+of_workspace() { sed -n "s/^$1 = \"\(.*\)\"$/\1/p" "$root/Cargo.toml" | sed -n 1p; }
+
+# path_maps OPTION: OPTION=FROM=TO for each folder of this machine whose path a compiler would put into what it makes,
+# each with a space in front. Where something was built is nobody's business, and makes no other bytes.
+path_maps() {
+    local moved sysroot commit
+    sysroot=$("${RUSTC:-rustc}" --print sysroot)
+    commit=$("${RUSTC:-rustc}" -vV | sed -n 's/^commit-hash: //p')
+    for moved in "$root=/fec" "$(realpath -m -- "$root/${CARGO_TARGET_DIR:-target}")=/fec/target" \
+        "${CARGO_HOME:-${HOME:-/root}/.cargo}/registry/src=/registry" "$sysroot/lib/rustlib/src/rust=/rustc/$commit"; do
+        # Flags cannot have spaces in them.
+        if [[ $moved != *[[:space:]]* ]]; then printf ' %s=%s' "$1" "$moved"; fi
+    done
+}
+
 # compiled_test NAME WHICH…: the program of the tests called NAME (`cargo test`'s WHICH: --lib, --test NAME).
 # The whole workspace is named, as in README.md's test command: for one crate alone packages would be compiled again.
 compiled_test() {

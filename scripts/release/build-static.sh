@@ -107,11 +107,9 @@ build() (
     name=CARGO_TARGET_${target^^}_RUSTFLAGS
     name=${name//-/_}
     flags='-C force-unwind-tables=no -C llvm-args=-outliner-benefit-threshold=32'
-    # Where it was built is nobody's business, and makes no other bytes. (Flags cannot have spaces in them.)
-    for moved in "$PWD=/fec" "${CARGO_HOME:-${HOME:-/root}/.cargo}/registry/src=/registry"; do
-        if [[ $moved != *[[:space:]]* ]]; then flags+=" --remap-path-prefix=$moved"; fi
-    done
-    export "$name=${!name} $flags"
+    flags+=$(path_maps --remap-path-prefix)
+    export "$name=${!name} $flags" CFLAGS=${CFLAGS-}
+    CFLAGS+=$(path_maps -ffile-prefix-map)
     arguments=(--profile board --quiet --target "$target")
     # A standard library that is built with it, where its sources are: it is as small as the rest, and has neither
     # tables for unwinding nor what prints backtraces, which would have no names to print.

@@ -4,9 +4,13 @@
 #
 #   scripts/release/test-packages.sh [FOLDER]
 #
-# Everything in FOLDER is tested, target/packages if it is not given. The .deb, the tarball for x86_64 and the wheel go
-# into a root of nothing but Debian's essential packages; binaries of other machines are emulated. As root on Debian;
-# what it needs it installs.
+# Everything in FOLDER is tested, target/packages if it is not given. The .deb, the tarball for x86_64, the wheel and
+# install.sh go into a root of nothing but Debian's essential packages (and Python, and OpenSSH's client, for the last
+# two); binaries of other machines are emulated. install.sh is also tried with releases that somebody changed. Recipes
+# are read by what Debian has of their systems, and the PKGBUILD is built if BUILD is set. As root on Debian; what it
+# needs it installs.
+#
+#   BUILD   build the sources by the PKGBUILD, which takes minutes
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -16,7 +20,7 @@ case ${1-} in -h | --help) show_help ;; esac
 may_install || refuse "it takes root, on Debian"
 cd "$root"
 folder=$(realpath -e -- "${1:-target/packages}")
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | sed -n 1p)
+version=$(of_workspace version)
 make_scratch
 chmod 755 "$scratch"
 passed=0
@@ -94,12 +98,36 @@ pages() {
     grep '^complete -c fec ' "$1/share/fish/vendor_completions.d/fec.fish" > /dev/null || fail "fish does not complete fec"
 }
 
+# lists_packages FILE MACHINE: it is a list of what is in the binary, in CycloneDX, and is of this version.
+lists_packages() {
+    python3 - "$1" "$version" "$2" << 'EOF' || fail "$1 is no list of packages"
+import json, re, sys
+bom = json.load(open(sys.argv[1]))
+assert bom["bomFormat"] == "CycloneDX" and bom["metadata"]["component"]["version"] == sys.argv[2]
+names = {part["name"] for part in bom["components"]}
+# Tests need snapbox; boards do without stores and AWS-LC.
+assert {"fec-core", "blake3", "clap"} <= names and "snapbox" not in names, names
+assert {"fec-stores", "aws-lc-rs"} & names == ({"fec-stores", "aws-lc-rs"} if sys.argv[3] == "x86_64" else set()), names
+for part in bom["components"]:
+    assert part["purl"].startswith("pkg:cargo/") and part["licenses"], part
+    assert part["name"].startswith("fec") or re.fullmatch("[0-9a-f]{64}", part["hashes"][0]["content"]), part
+EOF
+}
+
+# has_units FOLDER: systemd takes the units in it.
+has_units() {
+    need systemd-analyze systemd
+    systemd-analyze verify --man=no "$1/fec-verify@.timer" > "$scratch/said" 2>&1 || true
+    ! grep 'fec-verify' "$scratch/said" | grep -v 'not executable' >&2 || fail "systemd does not take the units in $1"
+}
+
 # essential: a root of Debian's essential packages, made once; with Python if there is a wheel.
 essential() {
     local include=() release
     [ ! -d "$scratch/essential" ] || return 0
     need mmdebstrap mmdebstrap
-    if grep '\.whl$' "$scratch/there" > /dev/null; then include=(--include=python3-minimal); fi
+    if grep '\.whl$' "$scratch/there" > /dev/null; then include+=(--include=python3-minimal); fi
+    if grep -x install.sh "$scratch/there" > /dev/null; then include+=(--include=openssh-client); fi
     release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     mmdebstrap --quiet --mode=root --variant=essential "${include[@]}" "$release" "$scratch/essential" >&2
 }
@@ -122,6 +150,8 @@ tarball() {
         [ -s "$inside/usr/local/share/doc/fec/$file" ] || fail "$1: no $file"
     done
     pages "$inside/usr/local"
+    lists_packages "$inside/usr/local/share/doc/fec/sbom.cdx.json" "$machine"
+    has_units "$inside/usr/local/lib/systemd/system"
     round_trip "$inside" "$machine" /usr/local/bin/fec
     # cargo binstall looks for it under this name.
     grep "^pkg-url = .*/fec-{ version }-\({ target }\|${name#fec-"$version"-}\)\.tar\.gz\"" crates/fec-cli/Cargo.toml > /dev/null
@@ -137,6 +167,8 @@ debian() {
     enter "$scratch/essential" native /usr/bin/dpkg -i /fec.deb > "$scratch/said" 2>&1 || { cat "$scratch/said" >&2; fail "dpkg -i $1"; }
     rm "$scratch/essential/fec.deb"
     pages "$scratch/essential/usr"
+    lists_packages "$scratch/essential/usr/share/doc/fec/sbom.cdx.json" "$(uname -m)"
+    has_units "$scratch/essential/usr/lib/systemd/system"
     round_trip "$scratch/essential" "$(uname -m)" /usr/bin/fec
     enter "$scratch/essential" native /usr/bin/dpkg --purge fec > /dev/null
     find "$scratch/essential" -xdev -path "$scratch/essential/var" -prune -o -print | LC_ALL=C sort | diff "$before" - ||
@@ -167,6 +199,7 @@ EOF
     mkdir -p "$inside/etc"
     echo '127.0.0.1 localhost' > "$inside/etc/hosts"
     round_trip "$inside" "$machine" /usr/bin/fec
+    lists_packages "$inside/usr/share/doc/fec/sbom.cdx.json" "$machine"
     if [ "$machine" = x86_64 ]; then
         [ "$(grep -c 'BEGIN CERTIFICATE' "$inside/etc/ssl/certs/ca-certificates.crt")" -gt 100 ] || fail "$1: no certificates"
     fi
@@ -206,9 +239,118 @@ assert code.decode(dict(list(enumerate(code.encode(data)))[4:]), len(data)) == d
     note "$1: imported and run"
 }
 
+sources() {
+    local name=fec-$version-source
+    tar -xzf "$folder/$1" -C "$scratch"
+    git archive --format=tar --prefix="$name/" HEAD | tar -tf - | LC_ALL=C sort > "$scratch/committed"
+    tar -tzf "$folder/$1" | LC_ALL=C sort | diff "$scratch/committed" - || fail "$1: not what is committed"
+    [ "$(sed -n 's/^version = "\(.*\)"$/\1/p' "$scratch/$name/Cargo.toml" | sed -n 1p)" = "$version" ]
+    note "$1: what is committed"
+}
+
+# The recipes name this release's source package, its digest and its address, and their systems read them.
+recipes() {
+    local at=$scratch/recipes sum url line pkgver pkgname pkgdesc source sha256sums arch depends makedepends
+    mkdir "$at"
+    tar -xzf "$folder/$1" -C "$at" --strip-components=1
+    sum=$(sha256sum "$folder/fec-$version-source.tar.gz" | cut -d ' ' -f 1)
+    url=$(of_workspace repository)/releases/download/v$version/fec-$version-source.tar.gz
+    grep -F "sha256 \"$sum\"" "$at/homebrew/fec.rb" > /dev/null && grep -F "url \"$url\"" "$at/homebrew/fec.rb" > /dev/null
+    need ruby ruby
+    ruby -c "$at/homebrew/fec.rb" > /dev/null
+    # A PKGBUILD is a script of bash, and .SRCINFO says what it says.
+    (
+        cd "$at/aur"
+        # shellcheck source=/dev/null
+        . ./PKGBUILD
+        [ "${source[*]}" = "$url" ] && [ "${sha256sums[*]}" = "$sum" ] && [ "$pkgver" = "$version" ]
+        for line in "pkgver = $pkgver" "pkgdesc = ${pkgdesc:?}" "source = $url" "sha256sums = $sum" "pkgname = $pkgname" "${arch[@]/#/arch = }" "${depends[@]/#/depends = }" "${makedepends[@]/#/makedepends = }"; do
+            grep -xF -e "$line" -e "	$line" .SRCINFO > /dev/null || fail ".SRCINFO lacks: $line"
+        done
+    ) || fail "the PKGBUILD is of another release"
+    need nix-instantiate nix-bin
+    nix-instantiate --parse "$at/nixpkgs/package.nix" > /dev/null
+    # In the place of nixpkgs.
+    nix-instantiate --eval --strict --store "$scratch/nix" -E "let it = (import $at/nixpkgs/package.nix) {
+        lib = { licenses = { mit = 1; asl20 = 2; }; platforms.linux = 3; }; installShellFiles = 4;
+        rustPlatform.buildRustPackage = make: make; fetchurl = from: from; }; in [ it.version it.src.url it.src.hash it.meta.mainProgram ]" > "$scratch/said"
+    grep -F "$url" "$scratch/said" > /dev/null && grep -F "\"$version\"" "$scratch/said" > /dev/null
+    grep -F "sha256-$(xxd -r -p <<< "$sum" | base64)" "$scratch/said" > /dev/null
+    cmp Cargo.lock "$at/nixpkgs/Cargo.lock"
+    if [ -n "${BUILD-}" ]; then
+        built_by_pkgbuild "$at/aur" "$folder/fec-$version-source.tar.gz"
+        note "$1: the PKGBUILD builds what runs"
+    fi
+    note "$1: of this release, and read by bash, ruby and nix"
+}
+
+# built_by_pkgbuild FOLDER SOURCES: what makepkg does, by the functions of the PKGBUILD.
+built_by_pkgbuild() {
+    mkdir "$scratch/build" "$scratch/pkg"
+    tar -xzf "$2" -C "$scratch/build"
+    (
+        set -e
+        # shellcheck source=/dev/null
+        . "$1/PKGBUILD"
+        export pkgdir=$scratch/pkg
+        cd "$scratch/build" && prepare
+        cd "$scratch/build" && build
+        cd "$scratch/build" && package
+    )
+    pages "$scratch/pkg/usr"
+    rm -rf "$scratch/essential/opt/pkg" && mkdir -p "$scratch/essential/opt"
+    cp -r "$scratch/pkg" "$scratch/essential/opt/pkg"
+    round_trip "$scratch/essential" "$(uname -m)" /opt/pkg/usr/bin/fec
+    rm -r "$scratch/essential/opt/pkg"
+}
+
+# install.sh in the clean root; and releases that it must not install.
+installer() {
+    local inside=$scratch/essential key=$scratch/other-key tarball=fec-$version-x86_64-unknown-linux-gnu.tar.gz
+    [ -f "$folder/$tarball" ] || { echo "test-packages: install.sh is not tried, without $tarball"; return; }
+    essential
+    release() {
+        rm -rf "$inside/release"
+        mkdir "$inside/release"
+        cp "$folder"/install.sh "$folder"/SHA256SUMS* "$folder/$tarball" "$inside/release"
+    }
+    installs() { enter "$inside" native /bin/sh -c 'FEC_FROM=/release PREFIX=/opt/fec sh /release/install.sh' > "$scratch/said" 2>&1; }
+    release
+    installs || { cat "$scratch/said" >&2; fail "install.sh"; }
+    grep 'PATH=/opt/fec/bin' "$scratch/said" > /dev/null
+    pages "$inside/opt/fec"
+    round_trip "$inside" x86_64 /opt/fec/bin/fec
+    # Again, over what is there.
+    installs
+    rm -r "$inside/opt/fec"
+    refuses() {
+        ! installs || fail "install.sh installs $1"
+        [ ! -e "$inside/opt/fec" ] || fail "install.sh leaves something behind: $1"
+        grep "$2" "$scratch/said" > /dev/null || { cat "$scratch/said" >&2; fail "install.sh does not say what is wrong with $1"; }
+        release
+    }
+    release
+    printf rot | dd of="$inside/release/$tarball" bs=1 seek=5000 conv=notrunc status=none
+    refuses 'a package that was changed' 'is not what the release key signed'
+    sed -i 's/^./0/' "$inside/release/SHA256SUMS"
+    refuses 'a list that was changed' 'is not signed by the release key'
+    rm "$inside/release/SHA256SUMS.sig"
+    refuses 'a list without a signature' 'cannot get'
+    ssh-keygen -q -t ed25519 -N '' -f "$key" < /dev/null
+    (cd "$inside/release" && rm SHA256SUMS.sig && ssh-keygen -q -Y sign -f "$key" -n fec-release SHA256SUMS)
+    refuses 'a list that somebody else signed' 'is not signed by the release key'
+    # The same name with another one behind it, as an older release would have it.
+    grep -v "$tarball" "$folder/SHA256SUMS" > "$inside/release/SHA256SUMS"
+    refuses 'a list without the package' 'is not signed by the release key'
+    head -c $(($(stat -c %s "$folder/install.sh") / 2)) "$folder/install.sh" > "$inside/release/install.sh"
+    ! installs || [ ! -e "$inside/opt/fec" ] || fail "half of install.sh installs something"
+    rm -r "$inside/release"
+    note "install.sh: installed, and refused what the key did not sign"
+}
+
 cd "$folder"
 sha256sum --quiet -c SHA256SUMS
-find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | LC_ALL=C sort > "$scratch/there"
+find . -maxdepth 1 -type f ! -name 'SHA256SUMS*' -printf '%f\n' | LC_ALL=C sort > "$scratch/there"
 cut -c 67- SHA256SUMS | LC_ALL=C sort | diff - "$scratch/there" || fail "SHA256SUMS is of other files than are there"
 cd "$root"
 note "SHA256SUMS: $(wc -l < "$scratch/there") packages are what it says"
@@ -217,6 +359,9 @@ note "SHA256SUMS: $(wc -l < "$scratch/there") packages are what it says"
 seq 10000000 10500000 > "$scratch/payload"
 while read -r package; do
     case $package in
+    *-source.tar.gz) sources "$package" ;;
+    *-recipes.tar.gz) recipes "$package" ;;
+    install.sh) installer ;;
     *.tar.gz) tarball "$package" ;;
     *.deb) debian "$package" ;;
     *-image-*.tar) image "$package" ;;
