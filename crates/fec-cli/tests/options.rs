@@ -9,16 +9,17 @@ mod table;
 use common::{Arena, code, listing, payload, text};
 use std::fs;
 use table::{
-    COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, SEVERAL,
-    SHARDS,
+    COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, ROOTS,
+    SEVERAL, SHARDS,
 };
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 69] = [
+const VALUES: [(&str, &str); 70] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
+    ("check", "statement"),
     ("cipher", "aes-256-gcm"),
     ("compare", "saved"),
     ("data", "33"),
@@ -120,6 +121,7 @@ fn furnished() -> Arena {
     arena.write("passphrase", b"\n");
     let root = text(&arena.expect(["encode", "a", "-q"], 0).stdout);
     arena.write("root", root.as_bytes());
+    arena.write("statement", &arena.expect(["attest", "root"], 0).stdout);
     let container = text(&arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0).stdout);
     arena.write("container-root", container.as_bytes());
     arena.write("roots", format!("{}  a.fec\n", container.trim()).as_bytes());
@@ -176,6 +178,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("protect", GENERATIONS) => &["d", "--list"],
         ("protect", UPDATE) => &["d", "--update"],
         ("manifest", SIDECAR) => &["d.fecp"],
+        ("attest", ROOTS) => &["root"],
         ("keygen", KEYS) => &["-o", "new-key"],
         ("bench", GATES) => &["--gates"],
         ("bench", LINK) => &["link", "--listen", "127.0.0.1:0", "--wait-ms", "1"],

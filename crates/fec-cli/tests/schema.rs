@@ -173,6 +173,11 @@ fn every_command_speaks_the_words_of_the_schema() {
     run("protect d", 0, "intact");
     run("protect d --list", 0, "intact");
     run("manifest d.fecp", 0, "intact");
+    arena.write("a.root", format!("{root}\n").as_bytes());
+    let made = run("attest a.root", 0, "intact");
+    arena.write("a.statement", made["statement"].to_string().as_bytes());
+    run("attest a.root --check a.statement", 0, "intact");
+    run("attest a --check a.statement", 2, "refused");
     let found = run("verify d.fecp", 0, "intact");
     assert!(found["margin"]["gap_bytes"].as_u64().unwrap() > 10_000, "{found}");
     run("verify d.fecp --sample 50%", 0, "intact");

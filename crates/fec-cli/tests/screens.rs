@@ -50,6 +50,7 @@ fn help_fits_80_columns_and_is_as_it_was_read() {
         "repair",
         "protect",
         "manifest",
+        "attest",
         "keygen",
         "completions",
         "man",

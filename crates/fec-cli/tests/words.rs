@@ -226,6 +226,7 @@ fn the_short_help_of_every_command_is_a_screen() {
         "repair",
         "protect",
         "manifest",
+        "attest",
         "keygen",
         "bench",
         "bench link",

@@ -87,6 +87,12 @@ Examples:
   fec manifest photos.fecp --sha256          if protect --sha256 recorded them
   fec manifest photos.fecp --root HEX           of this sidecar and no other";
 
+pub(crate) const ATTEST: &str = "\
+Examples:
+  fec encode FILE --root-file FILE.root
+  fec attest FILE.root > FILE.statement         for cosign attest-blob, and gh
+  fec attest FILE.root --check FILE.statement   does it speak of FILE.root?";
+
 pub(crate) const KEYGEN: &str = "\
 Examples:
   fec keygen -o key.txt                 prints its recipient, age1..., as in
@@ -133,6 +139,7 @@ mod tests {
             super::REPAIR,
             super::PROTECT,
             super::MANIFEST,
+            super::ATTEST,
             super::KEYGEN,
             super::COMPLETIONS,
             super::MAN,

@@ -2,6 +2,7 @@
 //! the options of stores, streams, sealing, signatures and the link. Help, completions and the manual page come from
 //! here.
 
+mod attest;
 mod bench;
 mod decode;
 mod encode;
@@ -20,6 +21,7 @@ mod values;
 mod verify;
 
 use crate::line::values::words;
+pub(crate) use attest::Attest;
 pub(crate) use bench::{Bench, Format, OtherBench, Preset};
 pub(crate) use decode::Decode;
 pub(crate) use encode::Encode;
@@ -106,6 +108,8 @@ pub(crate) enum Command {
     Protect(Protect),
     /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
     Manifest(Manifest),
+    /// Make a statement about roots, for cosign, sigstore or gh to sign; or check that one speaks of them
+    Attest(Attest),
     /// Make a new key
     Keygen(Keygen),
     /// Measure this machine: what it can do, what holds it back, and whether it became slower

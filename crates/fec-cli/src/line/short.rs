@@ -35,6 +35,7 @@ Usage: fec COMMAND [OPTIONS] [PATH]...
   repair       mend in place what a sidecar protects, or make shards anew
   decode       restore the payload from shard files or a container
   manifest     list the digests that a sidecar keeps
+  attest       make a statement about roots, for others to sign
   keygen       make a key, to seal, to sign, or for a live stream
   bench        measure this machine
   completions, man               for a shell; the manual page
@@ -44,7 +45,6 @@ Options:
   -v, --verbose        tell what is being done, and list all that was found
   -j, --threads <N>    compute on this many threads
       --json           print one JSON object in place of text
-  -V, --version        print the version
 
 For ten options of a command: fec COMMAND -h; for all: fec COMMAND --help";
 
@@ -148,6 +148,13 @@ Examples:
       --b3                  those of BLAKE3
       --root <HEX|@FILE>    of the sidecar with this root only
   -i, --identity <FILE>     open a sealed sidecar with this key",
+    },
+    Short {
+        command: "fec attest",
+        about: "Make a statement about roots for others to sign, or check what one speaks of.",
+        usage: "[OPTIONS] <FILE>",
+        examples: examples::ATTEST,
+        options: "      --check <STATEMENT>   does this statement speak of FILE, and nothing else?",
     },
     Short {
         command: "fec keygen",

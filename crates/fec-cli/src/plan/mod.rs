@@ -2,6 +2,7 @@
 //! the options that act on each, and one table of refusals. Nothing here looks at a file. Where the way depends on what
 //! the inputs hold, `run` finds that out, and hands over what was found as a value.
 
+pub(crate) mod attest;
 pub(crate) mod bench;
 pub(crate) mod common;
 pub(crate) mod decode;

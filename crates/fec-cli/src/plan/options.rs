@@ -18,6 +18,7 @@ pub(crate) const LIST: Mode = "a list of roots";
 pub(crate) const NEW: Mode = "a new sidecar";
 pub(crate) const UPDATE: Mode = "an update";
 pub(crate) const GENERATIONS: Mode = "a list of generations";
+pub(crate) const ROOTS: Mode = "a file of roots";
 pub(crate) const KEYS: Mode = "a new key";
 pub(crate) const LINK: Mode = "the link";
 pub(crate) const TEXT: Mode = "text for the shell";
@@ -250,6 +251,14 @@ const MANIFEST: Command = Command {
     advice: &[],
 };
 
+const ATTEST: Command = Command {
+    name: "attest",
+    modes: &[ROOTS],
+    chosen: &[],
+    options: &[(&["json", "check"], &[ROOTS])],
+    advice: &[],
+};
+
 const KEYGEN: Command = Command {
     name: "keygen",
     modes: &[KEYS],
@@ -304,5 +313,5 @@ const MAN: Command =
     Command { name: "man", modes: &[TEXT], chosen: &[], options: &[(&["json"], &[])], advice: &[] };
 
 /// All commands.
-pub(crate) const COMMANDS: [Command; 10] =
-    [ENCODE, DECODE, VERIFY, REPAIR, PROTECT, MANIFEST, KEYGEN, BENCH, COMPLETIONS, MAN];
+pub(crate) const COMMANDS: [Command; 11] =
+    [ENCODE, DECODE, VERIFY, REPAIR, PROTECT, MANIFEST, ATTEST, KEYGEN, BENCH, COMPLETIONS, MAN];

@@ -1,5 +1,6 @@
 //! The commands, one module each, and the ground that they share: inputs, targets, proofs and surveys.
 
+pub(crate) mod attest;
 pub(crate) mod bench;
 pub(crate) mod decode;
 pub(crate) mod encode;

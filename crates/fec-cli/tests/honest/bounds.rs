@@ -12,6 +12,7 @@ const SOON: Duration = Duration::from_secs(20);
 fn arena() -> Arena {
     let arena = furnished();
     make_fifo(&arena.path("fifo"));
+    arena.write("root", "ab".repeat(32).as_bytes());
     arena
 }
 
@@ -34,7 +35,7 @@ fn little(arena: &Arena, input: &str, args: &[&str]) -> Child {
 fn what_never_ends_is_refused() {
     let arena = arena();
     let root = "ab".repeat(32);
-    let lines: [&[&str]; 19] = [
+    let lines: [&[&str]; 21] = [
         &["encode", "-o", "{}.x", "--files-from", "@"],
         &["protect", "-o", "x.fecp", "--files-from", "@"],
         &["encode", "a", "--to", "@@"],
@@ -53,6 +54,8 @@ fn what_never_ends_is_refused() {
         &["keygen", "-o", "k", "--sign", "--sign-passphrase-file", "@"],
         &["encode", "a", "--stream", "-o", "out", "--impair", "trace:@"],
         &["bench", "link", "127.0.0.1:9", "--loss", "trace:@"],
+        &["attest", "@"],
+        &["attest", "root", "--check", "@"],
         &["bench", "--compare", "@"],
     ];
     let before = listing(&arena.work);

@@ -65,6 +65,7 @@ fn no_option_repeats_a_secret() {
         ("repair", "a.fec"),
         ("protect", "d"),
         ("manifest", "d.fecp"),
+        ("attest", "a"),
         ("keygen", ""),
         ("bench", ""),
     ] {
@@ -94,7 +95,7 @@ fn no_path_repeats_a_secret() {
     let arena = arena();
     let sk = text(&arena.read("sk"));
     let key = sk.lines().nth(1).expect("a key").to_owned();
-    for command in ["encode", "decode", "verify", "repair", "protect", "manifest"] {
+    for command in ["encode", "decode", "verify", "repair", "protect", "manifest", "attest"] {
         for secret in [AGE, &AGE.to_ascii_lowercase(), key.as_str(), PASSPHRASE] {
             is_not_repeated(&arena, &[command, secret], secret);
             is_not_repeated(&arena, &[command, "a.fec", secret, "--json"], secret);
@@ -152,7 +153,7 @@ fn no_address_repeats_a_password() {
                 secret,
             );
         }
-        for command in ["encode", "decode", "verify", "repair", "protect", "manifest"] {
+        for command in ["encode", "decode", "verify", "repair", "protect", "manifest", "attest"] {
             is_not_repeated(&arena, &[command, &address], secret);
             is_not_repeated(&arena, &[command, "a.fec", &address, "--json"], secret);
         }

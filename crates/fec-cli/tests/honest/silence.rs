@@ -40,6 +40,7 @@ fn every_exit_code_has_a_reason_that_is_said() {
         (&["decode", "none"], 4),
         (&["repair", "none"], 4),
         (&["manifest", "none"], 4),
+        (&["attest", "none"], 4),
         (&["protect", "none"], 4),
         (&["encode", "none"], 4),
         (&["verify", "--need", "x"], 2),

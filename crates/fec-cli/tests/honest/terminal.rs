@@ -107,6 +107,7 @@ fn nothing_that_is_said_is_obeyed() {
         &["decode", NAME],
         &["repair", NAME],
         &["manifest", NAME],
+        &["attest", NAME],
         &["protect", "--update", NAME],
         &["encode", &format!("{NAME}.none")],
         &["encode", "--files-from", "names", "-o", "{}.fec"],
