@@ -14,8 +14,8 @@ fec=$target/release/fec
 # The long form of a step asks whether this is set, and takes its seed from `seed`.
 : "${long:=}" "${seed:=1}"
 times=$target/ci-times-$script
-# The oracles are several times as fast with the package blake3, which the step `packages` gets where it can be had.
-# Their own BLAKE3 is held against it.
+# The step `packages` gets two packages where they can be had. The oracles are several times as fast with blake3; their
+# own BLAKE3 is held against it. The other one reads YAML.
 python=$target/ci-python/bin/python
 [ -x "$python" ] || python=python3
 
@@ -53,8 +53,8 @@ packages() {
     ! may_install || need ip iproute2
     [ -z "$long" ] || ! may_install || need valgrind valgrind
     python3 -c 'import ensurepip' 2> /dev/null || ! may_install || install_packages python3-venv
-    [ -x "$target/ci-python/bin/python" ] || {
-        python3 -m venv "$target/ci-python" && "$target/ci-python/bin/pip" install -q blake3
+    "$target/ci-python/bin/python" -c 'import blake3, yaml' 2> /dev/null || {
+        python3 -m venv "$target/ci-python" && "$target/ci-python/bin/pip" install -q blake3 pyyaml
     } || rm -rf "$target/ci-python"
 }
 
@@ -216,7 +216,17 @@ age() {
     scripts/checks/test-age.sh "$fec" $rounds
 }
 
-action() { scripts/checks/test-action.sh "$fec"; }
+# The steps of the actions take PyYAML, which the step `packages` gets.
+action() { PYTHON=$python may_be_missing scripts/checks/test-action.sh "$fec"; }
+
+# By day what is there already; by night pre-commit and gitlab-ci-local are fetched too.
+jobs_of_others() {
+    if [ -n "$long" ]; then
+        scripts/checks/test-jobs.sh --install "$fec"
+    else
+        scripts/checks/test-jobs.sh "$fec"
+    fi
+}
 
 # The life of a protected folder on each file system that can be had. It takes root.
 filesystems() { scripts/checks/filesystems.sh --install "$fec"; }
