@@ -18,14 +18,15 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// The cells for people. Columns without any figure are left out; a measured column becomes three.
+    /// The cells for people. Columns without any figure, and counts of what never happened, are left out; a measured
+    /// column becomes three.
     pub(crate) fn new(table: &FigureTable) -> Grid {
         let rows = vec![Vec::new(); table.rows.len()];
         let mut grid = Grid { head: Vec::new(), left: Vec::new(), rows, groups: Vec::new(), keys: 0 };
         for column in &table.columns {
             let cells: Vec<&Cell> =
                 table.rows.iter().map(|row| row.get(&column.name).unwrap_or(&Cell::Missing)).collect();
-            if cells.iter().all(|cell| matches!(cell, Cell::Missing)) {
+            if cells.iter().all(|cell| matches!(cell, Cell::Missing)) || table.is_quiet(column) {
                 continue;
             }
             let start = grid.head.len();
@@ -111,6 +112,10 @@ impl Grid {
 }
 
 fn spread(summary: &Summary) -> String {
+    // A single value has no spread.
+    if summary.slices < 2 {
+        return format!("–{}", if summary.on_core { "*" } else { "" });
+    }
     let percent = summary.spread() * 100.0;
     let digits = usize::from(percent < 9.95);
     let (on_core, far) =
@@ -241,6 +246,24 @@ A title of some more words
 ";
         let title = "A title of some more words than fit".to_owned();
         assert_eq!(table_text(&FigureTable { title, ..table() }, Some(30)), expected);
+    }
+
+    #[test]
+    fn a_single_value_has_no_spread() {
+        let of = |values: Vec<f64>| spread(&Summary::of(values, 0).expect("values"));
+        assert_eq!((of(vec![2.0]), of(vec![2.0; 2])), ("–".to_owned(), "0.0%".to_owned()));
+    }
+
+    #[test]
+    fn counts_of_what_never_happened_are_left_out() {
+        let columns = || {
+            [key("phase", "phase"), figure("lost", "lost", 0), figure("page_faults_per_call", "faults", 2)]
+        };
+        let mut table = FigureTable::new("t", "Counts", columns());
+        table.row([("phase", "encode".into()), ("lost", 0.into()), ("page_faults_per_call", 0.0.into())]);
+        assert_eq!(table_text(&table, None), "Counts\n  phase   lost\n  encode     0\n");
+        table.row([("phase", "decode".into()), ("lost", 0.into()), ("page_faults_per_call", 1.0.into())]);
+        assert!(table_text(&table, None).contains("faults"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::options::Preset;
 use crate::table::{Cell, FigureTable};
-use crate::words::{per_cent, speed, threads};
+use crate::words::{count, per_cent, speed, threads};
 use std::collections::BTreeMap;
 
 type Row = BTreeMap<String, Cell>;
@@ -51,8 +51,8 @@ fn megabits(row: &Row) -> Option<f64> {
 }
 
 /// `on one core`, `with 2 threads`.
-fn on(count: f64) -> String {
-    if count == 1.0 { "on one core".to_owned() } else { format!("with {}", threads(count as usize)) }
+fn on(cores: f64) -> String {
+    if cores == 1.0 { "on one core".to_owned() } else { format!("with {}", threads(cores as usize)) }
 }
 
 /// The phase that takes most of the time of a set, in words.
@@ -94,7 +94,7 @@ fn kernels(tables: &[FigureTable]) -> Option<String> {
     let mine =
         rows.iter().filter(|row| text(row, "backend") == Some(backend) && text(row, "level") == Some("L2"));
     let rate = mine.filter(is_shape).filter_map(megabits).reduce(f64::max)?;
-    Some(format!("{backend} codes 33 + 67 shards at {} on one core", speed(rate)))
+    Some(format!("{backend} codes 33 + 67 shards at {} on one core, without hashing", speed(rate)))
 }
 
 fn batch(tables: &[FigureTable]) -> Option<String> {
@@ -113,13 +113,17 @@ fn batch(tables: &[FigureTable]) -> Option<String> {
 }
 
 fn sets(tables: &[FigureTable]) -> Option<String> {
-    let rates = || rows(tables, "sets").iter().filter_map(megabits);
-    let (low, high) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
-    Some(format!(
-        "codes at {:.1} to {:.1} Gb/s on one core, by k, m and the length of shards",
-        low / 1e3,
-        high / 1e3
-    ))
+    let rows = rows(tables, "sets");
+    let is_disturbed = |row: &Row| matches!(row.get("time_us"), Some(Cell::Measured(time)) if time.on_core || time.is_far_from_min());
+    let steady: Vec<&Row> = rows.iter().filter(|row| !is_disturbed(row)).collect();
+    let rows = if steady.is_empty() { rows.iter().collect() } else { steady };
+    let mut rates: Vec<(f64, &Row)> = rows.iter().filter_map(|row| Some((megabits(row)?, *row))).collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let told = |(rate, row): &(f64, &Row)| {
+        let [k, m, len] = ["k", "m", "shard_bytes"].map(|name| number(row, name));
+        Some(format!("{:.1} Gb/s ({} + {} shards of {} B)", rate / 1e3, k?, m?, len?))
+    };
+    Some(format!("codes at {} to {} on one core", told(rates.first()?)?, told(rates.last()?)?))
 }
 
 fn tree(tables: &[FigureTable]) -> Option<String> {
@@ -156,35 +160,49 @@ fn files(tables: &[FigureTable]) -> Option<String> {
 
 fn roof(tables: &[FigureTable]) -> Option<String> {
     let rows = rows(tables, "roof");
-    let of = |what: &str, level: &str| {
-        let here = |row: &&Row| text(row, "what") == Some(what) && text(row, "level") == Some(level);
-        let row = rows.iter().filter(here).find(|row| number(row, "threads") == Some(1.0))?;
-        number(row, "gigabytes_per_second")
+    let of = |what: &str| -> Vec<(&str, f64)> {
+        let here = |row: &&Row| text(row, "what") == Some(what) && number(row, "threads") == Some(1.0);
+        let rates = rows.iter().filter(here);
+        rates.filter_map(|row| Some((text(row, "level")?, number(row, "gigabytes_per_second")?))).collect()
     };
-    let (read, hash) = (of("read", "memory")?, of("blake3", "L2")?);
-    Some(format!("one core reads memory at {read:.1} GB/s, and hashes with BLAKE3 at {hash:.1} GB/s"))
+    // The largest working set comes last, the smaller one of hashes first.
+    let ((level, read), (_, hash)) = (*of("read").last()?, *of("blake3").first()?);
+    Some(format!("one core reads {level} at {read:.1} GB/s, and hashes with BLAKE3 at {hash:.1} GB/s"))
 }
 
 fn model(tables: &[FigureTable]) -> Option<String> {
     let row = rows(tables, "model").first()?;
     let of = |name: &str| number(row, name);
+    let lines = match (of("k"), of("m")) {
+        (Some(k), Some(m)) => format!(" (16 lines in, {:.0} out)", 16.0 * m / k),
+        _ => String::new(),
+    };
     Some(format!(
-        "a model: each KiB misses {:.1} lines of the first cache, {:.1} of the second",
+        "a model: encoding 1 KiB{lines} misses the first cache {:.1} times, the second {:.1}",
         of("model_l1_misses_per_kib")?,
         of("model_l2_misses_per_kib")?
     ))
 }
 
 fn tuning(tables: &[FigureTable]) -> Option<String> {
-    let again = rows(tables, "tuning")
-        .iter()
-        .filter(|row| text(row, "settings").is_some_and(|s| s.ends_with(", again")));
-    let best = again.filter_map(|row| number(row, "ratio")).reduce(f64::max)?;
+    let rows = rows(tables, "tuning");
+    let shown = |row: &&Row| Some(number(row, "ratio")? - number(row, "noise")?);
+    let is_again = |row: &&Row| text(row, "settings").is_some_and(|settings| settings.ends_with(", again"));
+    let again = rows.iter().filter(is_again).filter(|row| shown(row).is_some_and(|ratio| ratio > 1.0));
+    let best = again.filter_map(|row| number(row, "ratio")).reduce(f64::max);
+    let checked = rows.iter().any(|row| is_again(&row));
     Some(match best {
-        1.0.. => {
+        _ if rows.is_empty() => return None,
+        Some(best) => {
             format!("the best other settings are {:.1} % faster than those chosen here", (best - 1.0) * 100.0)
         }
-        _ => "no other settings are faster than those chosen for this processor".to_owned(),
+        None if checked => {
+            "no other settings are shown to be faster than those chosen for this processor".to_owned()
+        }
+        None => {
+            let measured = count(rows.len() as u64, "measurement", "measurements");
+            format!("{measured} of other settings, too few to judge those chosen: --budget gives more")
+        }
     })
 }
 
@@ -253,6 +271,46 @@ mod tests {
             sentence,
             "encodes 14.0 Gb/s (1.8 GB/s) with 2 threads; coding with hashing takes 90 % of the time"
         );
+    }
+
+    /// A disturbed figure is no end of the range, and noise makes no settings faster.
+    #[test]
+    fn what_other_work_did_is_in_no_headline() {
+        let columns = ["k", "m", "shard_bytes"].map(|name| key(name, name));
+        let columns =
+            columns.into_iter().chain(["time_us", "megabits_per_second"].map(|name| figure(name, name, 1)));
+        let mut sets = FigureTable::new("sets", "", columns);
+        for (k, rate, times) in
+            [(4, 20_000.0, [1.0; 5]), (10, 90_000.0, [1.0; 5]), (33, 500.0, [1.0, 9.0, 9.0, 9.0, 9.0])]
+        {
+            sets.row([
+                ("k", k.into()),
+                ("m", 2.into()),
+                ("shard_bytes", 64.into()),
+                ("time_us", Summary::of(times.to_vec(), 0).into()),
+                ("megabits_per_second", rate.into()),
+            ]);
+        }
+        let sentence = headline(Preset::Sets, &[sets]);
+        assert_eq!(
+            sentence,
+            "codes at 20.0 Gb/s (4 + 2 shards of 64 B) to 90.0 Gb/s (10 + 2 shards of 64 B) on one core"
+        );
+        let columns = [key("settings", ""), figure("ratio", "", 3), figure("noise", "", 3)];
+        let tuning = |rows: &[(&str, f64, f64)]| {
+            let mut table = FigureTable::new("tuning", "", columns.clone());
+            for (settings, ratio, noise) in rows {
+                table.row([
+                    ("settings", (*settings).into()),
+                    ("ratio", (*ratio).into()),
+                    ("noise", (*noise).into()),
+                ]);
+            }
+            headline(Preset::Tuning, &[table])
+        };
+        assert!(tuning(&[("tile=1", 1.3, 0.1)]).starts_with("1 measurement of other settings, too few"));
+        assert!(tuning(&[("tile=1, again", 1.3, 0.4)]).starts_with("no other settings are shown"));
+        assert!(tuning(&[("tile=1, again", 1.3, 0.1)]).starts_with("the best other settings are 30.0 %"));
     }
 
     #[test]

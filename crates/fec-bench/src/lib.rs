@@ -39,6 +39,7 @@
 //! | [`link`] | what becomes of packets between two machines, with recovery and without |
 //! | [`loopback`] | what the transport of live streams can do |
 
+mod board;
 mod clock;
 mod compare;
 mod counters;

@@ -88,6 +88,8 @@ pub enum Format {
     Csv,
     /// Markdown.
     Markdown,
+    /// A row of the table in docs/boards.md, for [`Reference`](Preset::Reference).
+    Board,
 }
 
 /// The subject and the conditions of a measurement. [`Options::new`] has the usual ones.
@@ -115,8 +117,10 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// Seconds that the run may take, about.
     pub budget: u32,
-    /// Finishes within ten seconds, whatever the budget.
+    /// Finishes within ten seconds, whatever the budget; presets with many figures take a part of them.
     pub quick: bool,
+    /// Most bytes that the user allows for data; `None` is what suits the preset and the machine.
+    pub max_memory: Option<u64>,
     /// The caches to be modelled.
     pub model: CacheHierarchy,
     /// A live stream with this profile in place of a set, for [`Model`](Preset::Model).
@@ -144,6 +148,7 @@ impl Options {
             rounds: None,
             budget: 30,
             quick: false,
+            max_memory: None,
             model: CacheHierarchy::host(),
             profile: None,
             tuning_is_kept: false,

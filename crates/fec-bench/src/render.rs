@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::grid::{Grid, table_text};
-use crate::options::Format;
+use crate::options::{Format, Preset};
 use crate::report::BenchReport;
 use crate::stats::Summary;
 use crate::table::{Cell, ESTIMATED_CYCLES, FigureColumn, FigureTable};
@@ -22,6 +22,10 @@ impl BenchReport {
             out.push_str(&table_text(table, width));
         }
         out.push_str(&format!("\n{}", wrap_all(&footer(self), width)));
+        // Whoever has a board may paste this; it is as wide as it is.
+        if let Some(board) = self.board().filter(|_| !self.machine.target.starts_with("x86_64")) {
+            out.push_str(&format!("\n\nFor docs/boards.md:\n{board}"));
+        }
         let mut out = out.trim_end().to_owned();
         if out.lines().count() > SCREEN && !self.headline.is_empty() {
             out.push_str(&format!(
@@ -42,6 +46,7 @@ impl BenchReport {
             Format::Table => Ok(self.text(None)),
             Format::Csv => Ok(csv(self)),
             Format::Markdown => Ok(markdown(self)),
+            Format::Board => Ok(self.board().unwrap_or_else(|| self.headline.clone())),
         }
     }
 }
@@ -101,7 +106,9 @@ fn header(report: &BenchReport) -> Vec<String> {
 
 /// The lines below the tables.
 fn footer(report: &BenchReport) -> Vec<String> {
-    let mut lines = report.interference.lines();
+    // The model times nothing.
+    let mut lines =
+        if report.preset == Preset::Model.name() { Vec::new() } else { report.interference.lines() };
     let marked =
         |mark: fn(&Summary) -> bool| summaries(report).filter(|summary| mark(summary)).count() as u64;
     if marked(|summary| summary.on_core) > 0 {

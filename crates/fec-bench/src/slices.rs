@@ -123,8 +123,24 @@ impl Slices {
             let discarded = (self.slices.len() - clean.len()) as u32;
             return Some(Summary { unfiltered: self.spread, ..Summary::of(clean, discarded)? });
         }
-        let core = self.slices.iter().map(|slice| slice.core.as_secs_f64() / f64::from(self.calls));
-        Some(Summary { on_core: true, ..Summary::of(core.collect(), 0)? })
+        Some(Summary { on_core: true, ..Summary::of(self.core().collect(), 0)? })
+    }
+
+    /// Seconds on the core for each call.
+    fn core(&self) -> impl Iterator<Item = f64> + '_ {
+        self.slices.iter().map(|slice| slice.core.as_secs_f64() / f64::from(self.calls))
+    }
+
+    /// The share of the time in which the thread had its core.
+    pub(crate) fn share(&self) -> f64 {
+        let mut all = Slice::default();
+        self.slices.iter().for_each(|slice| all += *slice);
+        all.core.as_secs_f64() / all.wall.as_secs_f64().max(1e-9)
+    }
+
+    /// The median of seconds on the core for each call.
+    pub(crate) fn on_core(&self) -> Option<f64> {
+        Summary::of(self.core().collect(), 0).map(|summary| summary.median)
     }
 
     /// Slices whose number of calls takes about half of [`LONGEST`]. The work runs to find out, which also warms it up.

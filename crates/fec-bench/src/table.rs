@@ -109,6 +109,9 @@ pub(crate) fn figure(name: &str, label: &str, digits: usize) -> FigureColumn {
     FigureColumn { name: name.to_owned(), label: label.to_owned(), key: false, digits }
 }
 
+/// Columns that people are not shown where all is 0.
+const QUIET: [&str; 2] = ["page_faults_per_call", "context_switches_per_call"];
+
 /// The column of cycles computed from a time and the clock of the core.
 pub(crate) const ESTIMATED_CYCLES: &str = "estimated_cycles_per_byte";
 
@@ -124,6 +127,16 @@ impl FigureTable {
     ) -> FigureTable {
         let columns = columns.into_iter().collect();
         FigureTable { name: name.to_owned(), title: title.into(), columns, rows: Vec::new() }
+    }
+
+    /// Tells whether a column counts what never happened here.
+    pub(crate) fn is_quiet(&self, column: &FigureColumn) -> bool {
+        let mut cells =
+            self.rows.iter().filter_map(|row| row.get(&column.name)).filter(|cell| **cell != Cell::Missing);
+        QUIET.contains(&column.name.as_str())
+            && cells.all(|cell| {
+                matches!(cell, Cell::Whole(0)) || matches!(cell, Cell::Real(count) if *count == 0.0)
+            })
     }
 
     /// Adds a row. Columns that are not named are missing.

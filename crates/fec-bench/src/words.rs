@@ -16,7 +16,7 @@ pub(crate) fn speed(megabits: f64) -> String {
 }
 
 /// A rate with the unit that leaves few digits: `951 M`, `7.6 G`.
-fn scaled(millions: f64) -> String {
+pub(crate) fn scaled(millions: f64) -> String {
     match millions {
         99_950.0.. => format!("{:.0} G", millions / 1e3),
         999.5.. => format!("{:.1} G", millions / 1e3),

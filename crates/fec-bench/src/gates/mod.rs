@@ -109,7 +109,7 @@ impl GateReport {
                 "| gate | right | of |\n|---|---:|---:|\n{}",
                 rows(&|gate| format!("| {} | {} | {} |", gate.name, gate.right, gate.of))
             ),
-            Format::Table => self.text(None),
+            Format::Table | Format::Board => self.text(None),
         })
     }
 

@@ -4,6 +4,7 @@
 use fec_base::io::system::memory_file;
 use fec_base::program::stages::{Stage, Work};
 use fec_core::block::{Plan, ShardBuf};
+use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -40,17 +41,24 @@ impl MachineLimits {
                 black_box(work.hash.digests(black_box(&rows)));
             });
         }
-        if let Ok(file) = memory_file("fec-limits") {
-            // More than the caches of a core, and into new pages, as outputs are.
-            let mut buffer = vec![1u8; 8 << 20];
-            limits.write = rate(buffer.len(), || {
-                black_box(file.set_len(0).and_then(|()| file.write_all_at(&buffer, 0)).is_ok());
-            });
-            limits.read = rate(buffer.len(), || {
-                black_box(file.read_exact_at(&mut buffer, 0).is_ok());
-            });
+        match memory_file("fec-limits") {
+            Ok(file) => limits.with_file(&file),
+            Err(_) => limits,
         }
-        limits
+    }
+
+    /// The limits of reading and writing, by this file, whose content is lost.
+    #[must_use]
+    pub(crate) fn with_file(self, file: &File) -> MachineLimits {
+        // More than the caches of a core, and into new pages, as outputs are.
+        let mut buffer = vec![1u8; 8 << 20];
+        let write = rate(buffer.len(), || {
+            black_box(file.set_len(0).and_then(|()| file.write_all_at(&buffer, 0)).is_ok());
+        });
+        let read = rate(buffer.len(), || {
+            black_box(file.read_exact_at(&mut buffer, 0).is_ok());
+        });
+        MachineLimits { read, write, ..self }
     }
 
     /// The limit of a stage.

@@ -7,6 +7,10 @@ fn tiny() -> CacheHierarchy {
     CacheHierarchy::new("tiny", (4 << 10, 4), (64 << 10, 4)).expect("whole sets")
 }
 
+fn misses(caches: &CacheHierarchy, trace: impl Fn(&mut dyn FnMut(Access))) -> Misses {
+    Pair::new(caches, LINE as usize).of_second(trace)
+}
+
 fn reads(lines: impl Iterator<Item = usize> + Clone) -> impl Fn(&mut dyn FnMut(Access)) {
     move |visit| {
         for line in lines.clone() {
@@ -50,6 +54,23 @@ fn an_access_across_two_lines_uses_both() {
         (0..1000).for_each(|i| visit(Access { address: i * 128 + 60, len: 8, kind: AccessKind::Write }));
     };
     assert_eq!(misses(&tiny(), trace).l1, 2000);
+}
+
+/// The caches of a small core: what is measured elsewhere does not count.
+#[test]
+fn a_plan_has_the_same_misses_each_time() {
+    let caches = CacheHierarchy::named("cortex-a72").expect("a known one");
+    let plan = Plan::encode(fec_core::block::Code::new(10, 4).expect("a code"), Backend::best());
+    let mut first = None;
+    for nth in 0..4 {
+        // Another heap each time.
+        let between = vec![1u8; 1000 * nth];
+        let (src, dst) = (crate::rows::filled(10, 6400), crate::rows::aligned(4, 6400));
+        let rows: [Vec<&[u8]>; 2] = [src.iter().collect(), dst.iter().collect()];
+        let misses = of_plan(&caches, &plan, &rows[0], &rows[1]);
+        assert!(misses.l1 > 1000, "{misses:?}");
+        assert_eq!(*first.get_or_insert(misses), misses, "{}", between.len());
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::model::{self, Misses, Pair};
 use crate::rows::{aligned, filled};
 use crate::table::{Cell, FigureColumn, FigureTable, Findings, figure, key};
 use fec_core::block::Plan;
+use fec_core::gf256::kernel::Backend;
 use fec_core::window::Profile;
 
 /// Window and block of a stream. A round is a block of source packets, with their repair packets.
@@ -24,9 +25,15 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     }
 }
 
+/// The kernel whose loops are modelled: the one that was asked for, or one like that of the modelled processor.
+fn backend(lab: &Lab) -> Backend {
+    let chosen = lab.settings.backend;
+    if lab.options.only_this_backend { chosen } else { lab.options.model.backend(chosen) }
+}
+
 fn set(lab: &Lab) -> Result<Findings> {
-    let code = lab.options.code()?;
-    let plan = Plan::encode(code, lab.settings.backend);
+    let (code, backend) = (lab.options.code()?, backend(lab));
+    let plan = Plan::encode(code, backend);
     let payload = lab.options.set_size.unwrap_or(1 << 20);
     let row_len = (payload.min(lab.settings.max_memory / 2) as usize).div_ceil(64 * code.k()) * 64;
     let src = filled(code.k(), row_len);
@@ -45,16 +52,26 @@ fn set(lab: &Lab) -> Result<Findings> {
         ("shard_bytes", row_len.into()),
         ("engine", plan.engine().name().into()),
     ];
-    Ok(outcome(lab, "a set", columns, cells, &misses, (row_len * code.k()) as u64))
+    let mut findings = outcome(lab, "a set", columns, cells, &misses, (row_len * code.k()) as u64);
+    if lab.options.set_size.is_none() {
+        findings.notes.push(
+            "a set of 1 MiB, since modelling is slow: --set-size 4M is the one of `fec bench reference`"
+                .to_owned(),
+        );
+    }
+    Ok(findings)
 }
 
 fn stream(lab: &Lab, profile: Profile) -> Result<Findings> {
-    let new = || window::FullWindow::new(lab, lab.settings.backend, profile, WINDOW, BLOCK);
-    let mut work = new()?;
-    let block: u64 = work.encoder.parameters().block.into();
-    let mut caches = Pair::new(&lab.options.model, 64);
-    work.traced(block, false, &mut caches);
-    let stages = work.traced(ROUNDS * block, false, &mut caches);
+    let (settings, caches, backend) = (lab.settings, &lab.options.model, backend(lab));
+    let new = || window::FullWindow::new(settings, backend, profile, WINDOW, BLOCK);
+    let (block, stages) = model::apart(|| -> Result<_> {
+        let mut work = new()?;
+        let block: u64 = work.encoder.parameters().block.into();
+        let mut caches = Pair::new(caches, 64);
+        work.traced(block, false, &mut caches);
+        Ok((block, work.traced(ROUNDS * block, false, &mut caches)))
+    })?;
     let sum = |of: fn(&Misses) -> u64| stages.iter().map(|stage| of(&stage.misses)).sum::<u64>() / ROUNDS;
     let misses = Misses {
         l1: sum(|misses| misses.l1),
@@ -99,7 +116,11 @@ fn outcome(
     let columns = columns.chain(model::columns());
     let mut table = FigureTable::new(
         "model",
-        format!("Modelled misses of encoding {of}: {}", lab.options.model),
+        format!(
+            "Modelled misses of encoding {of} by the loops of {}: {}",
+            backend(lab).name(),
+            lab.options.model
+        ),
         columns,
     );
     let counted = [
@@ -108,5 +129,5 @@ fn outcome(
         ("l2_misses", (misses.l2 as usize).into()),
     ];
     table.row(cells.into_iter().chain(counted).chain(model::cells(misses, bytes)));
-    Findings::new(vec![table], Vec::new())
+    Findings::new(vec![table], vec![model::LEGEND.to_owned()])
 }

@@ -303,13 +303,17 @@ fn fill_table(lab: &mut Lab, table: &mut FigureTable, set: &ReferenceSet, thread
     for (name, slices) in phases.chain([("other", &rounds.other), ("total", &rounds.total)]) {
         let Some(time) = slices.summary() else { continue };
         let seconds = time.median;
+        // These do not go through the payload.
+        let has_rate = !["tree", "other"].contains(&name);
+        let rate = has_rate.then(|| megabits(payload, seconds));
+        let cycles = lab.estimated_cycles(payload, seconds).filter(|_| has_rate);
         let cells: [(&'static str, Cell); 7] = [
             ("hash", hash.name().into()),
             ("threads", threads.into()),
             ("phase", name.into()),
             ("share", (seconds / total.median).into()),
-            ("megabits_per_second", megabits(payload, seconds).into()),
-            (ESTIMATED_CYCLES, lab.estimated_cycles(payload, seconds).into()),
+            ("megabits_per_second", rate.into()),
+            (ESTIMATED_CYCLES, cycles.into()),
             ("time_ms", time.scaled(1e3).into()),
         ];
         let counts = if name == "total" { rounds.counts.clone() } else { Counts::default() };

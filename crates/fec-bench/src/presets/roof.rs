@@ -1,4 +1,4 @@
-//! The best that the machine can do: memory by cache level, hashes, reading and writing files in the page cache.
+//! The best that the machine can do: memory by cache level, hashes, reading and writing files.
 
 use crate::error::Result;
 use crate::lab::Lab;
@@ -37,34 +37,40 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         columns(),
     );
     let all = lab.settings.threads;
-    let levels = levels(lab.settings.max_memory);
+    let levels = levels(lab.options);
     lab.plan(3 * levels.len() + 1 + if all > 1 { 3 } else { 0 } + 4 + 4);
-    for level in levels {
+    for level in &levels {
         memory(lab, &mut table, level, 1);
     }
-    let memory_level = levels[levels.len() - 1];
-    past_caches(lab, &mut table, memory_level);
+    let [.., largest] = &levels;
+    past_caches(lab, &mut table, largest);
     if all > 1 {
-        memory(lab, &mut table, memory_level, all);
+        memory(lab, &mut table, largest, all);
     }
     for hash in [HashKind::Blake3, HashKind::Sha256] {
-        for (level, len) in [("L2", 128 << 10), ("memory", memory_level.bytes)] {
+        for (level, len) in [("L2", 128 << 10), (largest.name.as_str(), largest.bytes)] {
             let mut bytes = vec![0; len];
             Mmix(1).fill(&mut bytes);
             // Shards are hashed side by side, as the codec does.
             let shard_len = (len / 16).min(128 << 10);
             let shards: Vec<&[u8]> = bytes.chunks_exact(shard_len).collect();
-            let len = shards.len() * shard_len;
+            // Each call takes the next ones: all would take too long.
+            let mut next = shards.chunks_exact(16).cycle();
             let work = || {
-                for shards in shards.chunks(16) {
-                    black_box(hash.digests(black_box(shards)));
-                }
+                black_box(hash.digests(black_box(next.next().expect("sixteen shards"))));
             };
-            row(lab, &mut table, hash.name(), level, 1, len, work);
+            row(lab, &mut table, hash.name(), level, 1, 16 * shard_len, work);
         }
     }
     files(lab, &mut table)?;
-    let notes = vec!["read: sums of words; write: fill; copy: of half to half; past caches: a copy by the kernel, whose stores leave the caches out".to_owned()];
+    let notes = vec![
+        format!(
+            "in {}: {} MiB are gone through; read: sums of words; write: fill; copy: of half to half; past caches: a copy by the kernel, whose stores leave the caches out",
+            largest.name,
+            largest.bytes >> 20
+        ),
+        "files: `again` writes over pages that are there, `anew` needs new ones, as outputs do; `anew, and sync` also waits until the disk has them, as far as it tells. `fec bench files` writes anew, and waits once for each of many files".to_owned(),
+    ];
     Ok(Findings::new(vec![table], notes))
 }
 
@@ -91,7 +97,7 @@ fn row(
 }
 
 /// Read, write and copy on a working set, of which each thread has a part.
-fn memory(lab: &mut Lab, table: &mut FigureTable, level: Level, threads: usize) {
+fn memory(lab: &mut Lab, table: &mut FigureTable, level: &Level, threads: usize) {
     let part = level.bytes / threads / 128 * 128;
     let mut parts: Vec<Vec<u8>> = (0..threads).map(|_| vec![1; part]).collect();
     let bytes = part * threads;
@@ -106,7 +112,7 @@ fn memory(lab: &mut Lab, table: &mut FigureTable, level: Level, threads: usize) 
                 work(first);
             }),
         };
-        row(lab, table, what, level.name, threads, counted, run);
+        row(lab, table, what, &level.name, threads, counted, run);
     };
     each("read", bytes, &|part| {
         black_box(sum(part));
@@ -131,12 +137,12 @@ fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// A copy by the kernel: a row times 1, so large that its stores go past the caches.
-fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: Level) {
+fn past_caches(lab: &mut Lab, table: &mut FigureTable, level: &Level) {
     let len = (level.bytes / 2).max(5 << 20) / 64 * 64;
     let code = Code::new(1, 1).expect("two shards");
     let plan = Plan::with_engine(code, lab.settings.backend, &[0], &[1], Engine::Matrix).expect("a matrix");
     let mut rows = ShardBuf::new(2, len);
-    row(lab, table, "copy past caches", level.name, 1, len, || {
+    row(lab, table, "copy past caches", &level.name, 1, len, || {
         let (src, mut dst) = rows.split_rows(|i| i == 1);
         plan.run(&src, &mut dst);
     });
@@ -162,15 +168,18 @@ fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     row(lab, table, "file write, again", "page cache", 1, FILE, || write(&file));
     let path: &Path = guard.path();
     let mut synced = Ok(());
-    row(lab, table, "file write, anew", "page cache", 1, FILE, || {
-        // The file stays, without its pages.
-        synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.set_len(0));
-        write(&file);
-    });
-    row(lab, table, "file write and sync", "disk", 1, FILE, || {
-        write(&file);
-        synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.sync_data());
-    });
+    for (what, level, is_synced) in
+        [("file write, anew", "page cache", false), ("file write, anew, and sync", "disk", true)]
+    {
+        row(lab, table, what, level, 1, FILE, || {
+            // The file stays, without its pages.
+            synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.set_len(0));
+            write(&file);
+            if is_synced {
+                synced = std::mem::replace(&mut synced, Ok(())).and_then(|()| file.sync_data());
+            }
+        });
+    }
     outcome.and(synced).map_err(failed)?;
     let read = File::open(path).map_err(failed)?;
     let mut outcome = Ok(());

@@ -57,7 +57,7 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
         let counted = counters::cells(&measured.counts, bytes);
         table.row(cells.into_iter().chain(counted).chain(model::cells(&misses, whole)));
     }
-    let notes =
-        vec!["a set that takes long is coded some columns at a time: the time is of those".to_owned()];
+    let columns = "a set that takes long is coded some columns at a time: the time is of those";
+    let notes = vec![model::LEGEND.to_owned(), columns.to_owned()];
     Findings::new(vec![table], notes)
 }

@@ -35,6 +35,9 @@ const CASES: [Case; 5] = [
     (33, 67, 256, Amount::Batch(64)),
 ];
 
+/// The cases that serve where there is little time: rows in the caches, and rows from memory.
+const FEW: [Case; 2] = [CASES[0], CASES[2]];
+
 /// Bytes of rows beyond the caches: a multiple of the last cache, the least bytes and the most.
 const BEYOND: (u64, u64, u64) = (2, 16 << 20, 128 << 20);
 
@@ -48,16 +51,18 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
     let chosen = lab.settings.backend.tuning();
     let rivals = rivals(chosen);
     let mut table = table(chosen);
+    // Cases that can be judged, rather than the beginning of all.
+    let cases = if lab.options.quick { &FEW[..] } else { &CASES[..] };
     // The best settings of each case, and the best combination, are measured once more.
-    lab.plan(CASES.len() * (rivals.len() + 2));
+    lab.plan(cases.len() * (rivals.len() + 2));
     let mut notes = Vec::new();
     let mut ratios = vec![Vec::new(); rivals.len()];
-    for case in CASES {
-        notes.push(tournament(lab, &mut table, case, &rivals, &mut ratios));
+    for case in cases {
+        notes.push(tournament(lab, &mut table, *case, &rivals, &mut ratios));
     }
-    let is_complete = ratios.iter().all(|ratios| ratios.len() == CASES.len());
-    let best = together(chosen, &rivals, &ratios)
-        .map(|tuning| (tuning, over_all_cases(lab, &mut table, tuning, &mut notes)));
+    let is_complete = ratios.iter().all(|ratios| ratios.len() == cases.len());
+    let best = together(chosen, &rivals, &ratios, cases.len())
+        .map(|tuning| (tuning, over_all_cases(lab, &mut table, cases, tuning, &mut notes)));
     let verdict = match &best {
         None if is_complete => Verdict::Within,
         None => Verdict::Unclear,
@@ -67,15 +72,23 @@ pub(crate) fn run(lab: &mut Lab) -> Findings {
         Verdict::Within => "is within 5 % of the best",
         Verdict::Beyond | Verdict::Unclear => "is not shown to be within 5 % of the best",
     };
-    notes.push(format!("the chosen entry, {chosen}, {answer} over all cases"));
-    let better = best.filter(|(_, overall)| overall.as_ref().is_some_and(|overall| overall.is_better));
+    let which = if lab.options.quick { "two of the five cases (--quick)" } else { "all cases" };
+    notes.push(format!("the chosen entry, {chosen}, {answer} over {which}"));
+    // Better settings in two cases may be worse ones in the others.
+    let is_worth = |overall: &Option<Overall>| overall.as_ref().is_some_and(|overall| overall.is_better);
+    let better = best.filter(|(_, overall)| !lab.options.quick && is_worth(overall));
     Findings { better: better.map(|(tuning, _)| tuning), ..Findings::new(vec![table], notes) }
 }
 
 /// The best combination. It takes the value of each setting that was fastest over all cases, if by more than [`WORTH`].
 /// An entry of the table is taken instead if it was faster than each of these.
-fn together(chosen: Tuning, rivals: &[(String, Tuning)], ratios: &[Vec<f64>]) -> Option<Tuning> {
-    let all = rivals.iter().zip(ratios).filter(|(_, ratios)| ratios.len() == CASES.len());
+fn together(
+    chosen: Tuning,
+    rivals: &[(String, Tuning)],
+    ratios: &[Vec<f64>],
+    cases: usize,
+) -> Option<Tuning> {
+    let all = rivals.iter().zip(ratios).filter(|(_, ratios)| ratios.len() == cases);
     let scores = all.map(|((name, tuning), ratios)| (mean(ratios), name.split_once('='), name, *tuning));
     let mut worth: Vec<_> = scores.filter(|(score, ..)| *score > WORTH).collect();
     worth.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -113,13 +126,14 @@ struct Overall {
 fn over_all_cases(
     lab: &mut Lab,
     table: &mut FigureTable,
+    cases: &[Case],
     tuning: Tuning,
     notes: &mut Vec<String>,
 ) -> Option<Overall> {
     let rival = (tuning.to_string(), tuning);
     let (mut ratios, mut squares, mut is_slower) = (Vec::new(), 0.0, false);
-    for case in CASES {
-        let shape = Shape::of(case);
+    for case in cases {
+        let shape = Shape::of(*case);
         let rows = RefCell::new(shape.rows(lab));
         let duel = duel(lab, &shape, &rows, &rival)?;
         duel.row(table, &shape, &format!("{}, together", rival.0));
@@ -350,13 +364,13 @@ mod tests {
         let ratios =
             [[1.10, 1.0, 1.1, 1.0, 1.1], [1.2, 1.0, 1.1, 1.0, 1.1], [1.0, 1.08, 1.0, 1.0, 1.0], [1.0; 5]]
                 .map(Vec::from);
-        let found = together(chosen, &changes, &ratios).unwrap();
+        let found = together(chosen, &changes, &ratios, 5).unwrap();
         assert_eq!(found, chosen.changed("tile=98304,prefetch=0").unwrap());
         // Settings that were not measured in all cases, or gain too little, do not count.
-        assert_eq!(together(chosen, &changes[2..3], &[vec![1.5]]), None);
-        assert_eq!(together(chosen, &changes[3..], &[vec![1.01, 1.0, 1.0, 1.0, 1.0]]), None);
+        assert_eq!(together(chosen, &changes[2..3], &[vec![1.5]], 5), None);
+        assert_eq!(together(chosen, &changes[3..], &[vec![1.01, 1.0, 1.0, 1.0, 1.0]], 5), None);
         let entry = rivals(&["zen3"]);
-        assert_eq!(together(chosen, &entry, &[vec![1.1; 5]]), Some(entry[0].1));
+        assert_eq!(together(chosen, &entry, &[vec![1.1; 5]], 5), Some(entry[0].1));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::counters;
 use crate::lab::{Lab, megabits};
 use crate::random::Mmix;
-use crate::rows::{Level, filled, levels};
+use crate::rows::{Level, filled};
 use crate::table::{ESTIMATED_CYCLES, FigureTable, estimated_cycles, figure, key};
 use fec_core::block::ShardBuf;
 use fec_core::gf256::kernel::{Backend, Walk};
@@ -20,12 +20,12 @@ const TERMS: usize = 48;
 const CALL: usize = 4 * TERMS;
 
 /// Number of figures that [`table`] plans for each backend.
-pub(crate) fn figures(lab: &Lab) -> usize {
-    2 * levels(lab.settings.max_memory).len()
+pub(crate) fn figures(levels: &[Level]) -> usize {
+    2 * levels.len()
 }
 
 /// Every walk of every backend, in turn with the others.
-pub(crate) fn table(lab: &mut Lab, backends: &[Backend]) -> FigureTable {
+pub(crate) fn table(lab: &mut Lab, backends: &[Backend], levels: &[Level]) -> FigureTable {
     let columns = [
         key("backend", "backend"),
         key("operation", "operation"),
@@ -44,7 +44,7 @@ pub(crate) fn table(lab: &mut Lab, backends: &[Backend]) -> FigureTable {
         columns.into_iter().chain(counters::columns()),
     );
     for &backend in backends {
-        for level in levels(lab.settings.max_memory) {
+        for level in levels {
             let set = Packets::new(level.bytes);
             for (operation, work) in
                 [("add", Packets::add as PacketWork), ("sum", Packets::sum as PacketWork)]
@@ -61,7 +61,7 @@ fn rows(
     lab: &mut Lab,
     table: &mut FigureTable,
     backend: Backend,
-    level: Level,
+    level: &Level,
     set: &Packets,
     (operation, work): (&str, PacketWork),
 ) {
@@ -82,7 +82,7 @@ fn rows(
             ("backend", backend.name().into()),
             ("operation", operation.into()),
             ("walk", walk.name().into()),
-            ("level", level.name.into()),
+            ("level", level.name.as_str().into()),
             ("packets", set.rows.rows().into()),
             ("time_us", measured.time.scaled(1e6 / packets).into()),
             ("megabytes_per_second", (bytes as f64 / 1e6 / seconds).into()),

@@ -3,12 +3,14 @@
 use crate::counters;
 use crate::error::Result;
 use crate::lab::{Lab, megabits};
-use crate::model::{CacheUse, Pair};
+use crate::model::{self, CacheUse, Pair};
 use crate::rows::filled;
 use crate::table::{ESTIMATED_CYCLES, FigureColumn, FigureTable, Findings, estimated_cycles, figure, key};
+use fec_base::program::interrupt::interrupted;
 use fec_core::block::{Access, ShardBuf};
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{Encoder, Profile, Ratio, Stage, StreamSettings, Trace};
+use fecfile::Settings;
 
 /// Profile, window and block.
 const CASES: [(Profile, u32, u16); 8] = [
@@ -47,7 +49,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     );
     lab.plan(CASES.len());
     for (profile, window, block) in CASES {
-        let mut work = FullWindow::new(lab, lab.settings.backend, profile, window, block)?;
+        let mut work = FullWindow::new(lab.settings, lab.settings.backend, profile, window, block)?;
         let block = usize::from(work.encoder.parameters().block);
         let name = format!("{} {window}, blocks of {block}", profile.name());
         let Some(measured) = lab.measure(&name, false, || work.run()) else { continue };
@@ -88,7 +90,7 @@ fn model(lab: &Lab, notes: &mut Vec<String>) -> Result<FigureTable> {
         model_row(lab, &mut table, backend, case, one_at_a_time)?;
     }
     notes.push(format!(
-        "model: the encoder's own accesses, with the loops of {}; a reference is a load or a store of {} bytes. From memory: packets read from there for each source packet; with the prefetcher, what it brings counts too. For each addition: misses of rows alone. One at a time: as encoders work that add each packet to a sum in memory",
+        "model: the encoder's own accesses, with the loops of {}; a reference is a load or a store of {} bytes, a miss a line of 64 bytes; prefetched: where the next line always comes in time. From memory: packets read from there for each source packet; with the prefetcher, what it brings counts too. For each addition: misses of rows alone. One at a time: as encoders work that add each packet to a sum in memory",
         backend.name(),
         backend.vector_len()
     ));
@@ -107,13 +109,13 @@ fn model_columns() -> [FigureColumn; 21] {
         figure("model_references_of_sums", "of sums", 0),
         figure("model_references_of_rows", "of rows", 0),
         figure("model_l1_misses_per_packet", "L1/packet", 1),
-        figure("model_l1_misses_per_packet_prefetched", "prefetched", 1),
+        figure("model_l1_misses_per_packet_prefetched", "L1 prefetched", 1),
         figure("model_l1_misses_per_kib", "L1/KiB", 1),
-        figure("model_l1_misses_per_kib_prefetched", "prefetched", 1),
+        figure("model_l1_misses_per_kib_prefetched", "L1 prefetched", 1),
         figure("model_l2_misses_per_packet", "L2/packet", 1),
-        figure("model_l2_misses_per_packet_prefetched", "prefetched", 1),
+        figure("model_l2_misses_per_packet_prefetched", "L2 prefetched", 1),
         figure("model_l2_misses_per_kib", "L2/KiB", 1),
-        figure("model_l2_misses_per_kib_prefetched", "prefetched", 1),
+        figure("model_l2_misses_per_kib_prefetched", "L2 prefetched", 1),
         figure("model_l1_misses_per_addition", "L1/addition", 1),
         figure("model_l2_misses_per_addition", "L2/addition", 1),
         figure("model_packets_from_memory", "from memory", 2),
@@ -129,14 +131,17 @@ fn model_row(
     (profile, window, block): (Profile, u32, u16),
     one_at_a_time: bool,
 ) -> Result<()> {
-    let mut work = FullWindow::new(lab, backend, profile, window, block)?;
-    let block = work.encoder.parameters().block;
-    let mut caches = Pair::new(&lab.options.model, backend.vector_len());
-    // A block warms the caches; some whole blocks follow, so that rare events happen too.
-    work.traced(u64::from(block), one_at_a_time, &mut caches);
-    work.before = (work.encoder.repaired(), work.encoder.added());
-    let packets = u64::from(block) * 960u64.div_ceil(block.into()).max(2);
-    let stages = work.traced(packets, one_at_a_time, &mut caches);
+    let (settings, caches) = (lab.settings, &lab.options.model);
+    let (work, stages) = model::apart(|| -> Result<_> {
+        let mut work = FullWindow::new(settings, backend, profile, window, block)?;
+        let mut caches = Pair::new(caches, backend.vector_len());
+        // A block warms the caches; some whole blocks follow, so that rare events happen too.
+        work.traced(work.encoder.parameters().block.into(), one_at_a_time, &mut caches);
+        work.before = (work.encoder.repaired(), work.encoder.added());
+        let stages = work.traced(modelled(&work), one_at_a_time, &mut caches);
+        Ok((work, stages))
+    })?;
+    let (block, packets) = (work.encoder.parameters().block, modelled(&work));
     let mut all = CacheUse::default();
     stages.iter().for_each(|stage| all += *stage);
     let CacheUse { references, misses, fetched } = all;
@@ -171,6 +176,12 @@ fn model_row(
     Ok(())
 }
 
+/// The packets that are modelled: whole blocks.
+fn modelled(work: &FullWindow) -> u64 {
+    let block = u64::from(work.encoder.parameters().block);
+    block * 960u64.div_ceil(block).max(2)
+}
+
 /// Average additions that a profile's rule gives a row over `covered` packets (format specification, sections 14.2 and
 /// 14.3).
 fn budgeted(profile: Profile, covered: usize) -> f64 {
@@ -196,27 +207,27 @@ pub(crate) struct FullWindow {
 
 impl FullWindow {
     pub(crate) fn new(
-        lab: &Lab,
+        settings: &Settings,
         backend: Backend,
         profile: Profile,
         window: u32,
         block: u16,
     ) -> Result<FullWindow> {
         let ratio = Ratio::new(1, SOURCES as u16).expect("neither is 0");
-        let settings = StreamSettings {
+        let stream = StreamSettings {
             stream_id: 1,
             window,
             block,
             payload: PAYLOAD as u16,
             profile,
             ratio,
-            limit: lab.settings.max_window,
+            limit: settings.max_window,
         };
-        let encoder = Encoder::new(&settings, backend)?;
+        let encoder = Encoder::new(&stream, backend)?;
         let payloads = filled(SOURCES, PAYLOAD.next_multiple_of(64));
         let mut work = FullWindow { encoder, payloads, before: (0, 0) };
         // The window is full, and its beginning has moved; blocks follow one another.
-        while work.encoder.sent() < u64::from(window) + u64::from(block) && !lab.stopped() {
+        while work.encoder.sent() < u64::from(window) + u64::from(block) && !interrupted() {
             work.run();
         }
         work.before = (work.encoder.repaired(), work.encoder.added());

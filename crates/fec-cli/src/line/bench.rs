@@ -50,6 +50,8 @@ pub(crate) enum Format {
     Csv,
     /// Markdown
     Markdown,
+    /// A row for docs/boards.md, of `reference`
+    Board,
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +83,7 @@ pub(crate) struct Bench {
     /// Finish within about this many seconds [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400), conflicts_with = "quick")]
     pub(crate) budget: Option<u32>,
-    /// Finish within ten seconds
+    /// Finish within ten seconds: `kernels`, `tuning` and `files` take a part of their figures
     #[arg(long)]
     pub(crate) quick: bool,
     /// Fail, with exit code 2, unless this kernel is the one in use

@@ -21,6 +21,8 @@ pub(crate) enum Bench<'a> {
 }
 
 const REFUSALS: Table<line::Bench> = refusals! {
+    |line| line.format == line::Format::Board && (line.preset != line::Preset::Reference || line.gates) =>
+        "bench --format board: only `reference` gives such a row", "fec bench --format board";
     |line| matches!(line.save, Some(None)) && line.preset != line::Preset::Tuning =>
         "bench: --save without a file is for `tuning`",
         "name a file to write the result to, as in --save before.json";
@@ -123,7 +125,9 @@ mod tests {
     #[test]
     fn every_row_refuses_its_line() {
         for (words, message) in [
-            ("--save", REFUSALS[0].what),
+            ("roof --format board", REFUSALS[0].what),
+            ("--gates --format board", REFUSALS[0].what),
+            ("--save", REFUSALS[1].what),
             ("--require-backend avx9", "--require-backend avx9: scalar would run"),
             ("--json --format csv", "bench: --json and --format say both how to print"),
         ] {

@@ -110,6 +110,7 @@ fn options(args: &line::Bench, settings: &Settings) -> Options {
         rounds: args.rounds,
         budget: args.budget.unwrap_or(usual.budget),
         quick: args.quick,
+        max_memory: settings.given.has("max-memory").then_some(settings.library.max_memory),
         profile: args.profile.map(Into::into),
         tuning_is_kept: settings.tuning_is_kept,
         folder: args.dir.clone().unwrap_or(usual.folder),
@@ -172,6 +173,7 @@ impl From<line::Format> for Format {
             line::Format::Json => Format::Json,
             line::Format::Csv => Format::Csv,
             line::Format::Markdown => Format::Markdown,
+            line::Format::Board => Format::Board,
         }
     }
 }

@@ -20,8 +20,9 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         ),
     ];
     let ciphers = ciphers::table(lab)?;
+    // OpenSSL takes a second at least, so that others get what is left.
+    let openssl = openssl::table(lab, &mut notes);
     let kem = kem::table(lab)?;
     let recipients = recipients::table(lab, &mut notes)?;
-    let openssl = openssl::table(lab, &mut notes);
     Ok(Findings::new(vec![ciphers, kem, recipients, openssl], notes))
 }
