@@ -19,8 +19,9 @@ kernels, threads and sizes of a terminal do not count, `…` stands for anything
     <!-- check: page WHY -->        run nothing of this page: something else does
     <!-- check: output differs -->  keys, and roots of what is sealed with them, are others each time
 
-Links of the pages to files and headings are followed, too; without PAGE those of all other documents as well. Ends with
-1 if anything differs. Python 3.9, nothing else.
+Links of the pages to files and headings are followed, too; without PAGE those of all other documents as well. A page of
+the guide has at most 1,200 words, its first command stands on its first screen, and SUMMARY.md has it. Ends with 1 if
+anything differs. Python 3.9, nothing else.
 """
 import argparse
 import difflib
@@ -35,6 +36,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MARK = "ended with"
 LIMIT = 600                                     # seconds for a page
+WORDS, SCREEN = 1200, 24                        # of a page of the guide
 
 
 class Block:
@@ -109,6 +111,7 @@ def check_page(path, fec, keep):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     wrong = ["%s: no such file or heading: %s" % (path, link) for link in broken_links(path, text)]
+    wrong += unreadable(path, text)
     ran = 0
     folder = tempfile.mkdtemp(prefix="docs-")
     environment = dict(os.environ, PATH=os.path.dirname(fec) + os.pathsep + os.environ["PATH"], HOME=folder, LC_ALL="C.UTF-8", TZ="UTC", COLUMNS="80")
@@ -154,6 +157,22 @@ def check_page(path, fec, keep):
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return wrong, ran
+
+
+def unreadable(path, text):
+    """Reasons why a page of the guide is hard to read."""
+    name, folder = os.path.basename(path), os.path.dirname(path)
+    if name == "SUMMARY.md" or os.path.basename(folder) != "guide":
+        return
+    if len(text.split()) > WORDS:
+        yield "%s has %d words, and may have %d" % (path, len(text.split()), WORDS)
+    shown = [line for line in text.split("\n") if not line.startswith("<!--")]
+    fences = [number for number, line in enumerate(shown) if line.startswith("```")]
+    if not fences or fences[0] >= SCREEN - 2:
+        yield "%s: the first command does not stand on the first screen" % path
+    with open(os.path.join(folder, "SUMMARY.md"), encoding="utf-8") as f:
+        if "(%s)" % name not in f.read():
+            yield "%s is not in SUMMARY.md" % path
 
 
 def anchor(heading):
