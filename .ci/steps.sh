@@ -59,7 +59,7 @@ packages() {
 }
 
 # Style is left to the eye: what may be wrong is not.
-scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh scripts/*/*.sh examples/engines/*.sh; }
+scripts_are_clean() { shellcheck --severity=warning -x .ci/run .ci/nightly .ci/steps.sh scripts/*.sh scripts/*/*.sh action/*.sh examples/engines/*.sh; }
 
 # No import between files runs up, and no files are in a circle. No folder has more comments that are hard to read than
 # before. Tests that are named as counterparts of others are there.
