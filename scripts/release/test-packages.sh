@@ -250,12 +250,13 @@ sources() {
 
 # The recipes name this release's source package, its digest and its address, and their systems read them.
 recipes() {
-    local at=$scratch/recipes sum url line pkgver pkgname pkgdesc source sha256sums arch depends makedepends
+    local at=$scratch/recipes sum address line pkgver pkgname pkgdesc source sha256sums arch depends makedepends
     mkdir "$at"
     tar -xzf "$folder/$1" -C "$at" --strip-components=1
     sum=$(sha256sum "$folder/fec-$version-source.tar.gz" | cut -d ' ' -f 1)
-    url=$(of_workspace repository)/releases/download/v$version/fec-$version-source.tar.gz
-    grep -F "sha256 \"$sum\"" "$at/homebrew/fec.rb" > /dev/null && grep -F "url \"$url\"" "$at/homebrew/fec.rb" > /dev/null
+    address=$(of_workspace repository)/releases/download/v$version/fec-$version-source.tar.gz
+    grep -F "sha256 \"$sum\"" "$at/homebrew/fec.rb" > /dev/null
+    grep -F "url \"$address\"" "$at/homebrew/fec.rb" > /dev/null
     need ruby ruby
     ruby -c "$at/homebrew/fec.rb" > /dev/null
     # A PKGBUILD is a script of bash, and .SRCINFO says what it says.
@@ -263,18 +264,19 @@ recipes() {
         cd "$at/aur"
         # shellcheck source=/dev/null
         . ./PKGBUILD
-        [ "${source[*]}" = "$url" ] && [ "${sha256sums[*]}" = "$sum" ] && [ "$pkgver" = "$version" ]
-        for line in "pkgver = $pkgver" "pkgdesc = ${pkgdesc:?}" "source = $url" "sha256sums = $sum" "pkgname = $pkgname" "${arch[@]/#/arch = }" "${depends[@]/#/depends = }" "${makedepends[@]/#/makedepends = }"; do
+        [ "${source[*]} ${sha256sums[*]} $pkgver" = "$address $sum $version" ] || exit 1
+        for line in "pkgver = $pkgver" "pkgdesc = ${pkgdesc:?}" "source = $address" "url = ${url:?}" "sha256sums = $sum" "pkgname = $pkgname" "${arch[@]/#/arch = }" "${depends[@]/#/depends = }" "${makedepends[@]/#/makedepends = }"; do
             grep -xF -e "$line" -e "	$line" .SRCINFO > /dev/null || fail ".SRCINFO lacks: $line"
         done
     ) || fail "the PKGBUILD is of another release"
     need nix-instantiate nix-bin
-    nix-instantiate --parse "$at/nixpkgs/package.nix" > /dev/null
+    nix-instantiate --option build-users-group "" --parse "$at/nixpkgs/package.nix" > /dev/null
     # In the place of nixpkgs.
-    nix-instantiate --eval --strict --store "$scratch/nix" -E "let it = (import $at/nixpkgs/package.nix) {
+    nix-instantiate --option build-users-group "" --eval --strict --store "$scratch/nix" -E "let it = (import $at/nixpkgs/package.nix) {
         lib = { licenses = { mit = 1; asl20 = 2; }; platforms.linux = 3; }; installShellFiles = 4;
         rustPlatform.buildRustPackage = make: make; fetchurl = from: from; }; in [ it.version it.src.url it.src.hash it.meta.mainProgram ]" > "$scratch/said"
-    grep -F "$url" "$scratch/said" > /dev/null && grep -F "\"$version\"" "$scratch/said" > /dev/null
+    grep -F "$address" "$scratch/said" > /dev/null
+    grep -F "\"$version\"" "$scratch/said" > /dev/null
     grep -F "sha256-$(xxd -r -p <<< "$sum" | base64)" "$scratch/said" > /dev/null
     cmp Cargo.lock "$at/nixpkgs/Cargo.lock"
     if [ -n "${BUILD-}" ]; then
