@@ -85,6 +85,9 @@ fn files_of_the_kernel_are_read_to_their_end_or_refused() {
 #[test]
 fn no_memory_is_an_error_that_leaves_nothing() {
     let arena = arena();
+    // A small payload takes no more than the program itself.
+    arena.write("in", &payload(3, 8 << 20));
+    arena.expect(["encode", "in", "-f", "-o", "in.fec"], 0);
     let commands = [
         "encode in -f -o new.fec",
         "encode in -o new/",

@@ -3,6 +3,9 @@
 //! Three stages pass two group buffers around: a reader fills the first while the second is encoded and written. A
 //! group is written only when the next byte or the end of the payload was seen, which shows whether the group is the
 //! last. The bytes are therefore the same for a pipe and a file. With a single thread the stages take turns.
+//!
+//! The memory of the first group grows with what is read, so a small payload costs what it is; a payload of one group
+//! is written without further threads for the stages.
 
 use super::copies::{Copies, annex_of};
 use crate::error::{Action, EncodingError, Error, ErrorKind, Result, WriteFailure};
@@ -15,27 +18,35 @@ use fec_core::block::ShardBuf;
 use fec_core::digest::Digest;
 use fec_core::format::container::{GroupId, HEADER_LEN, Index, MetaFrame, RecordHeader};
 use fec_core::merkle::Tree;
-use fec_core::params::{ContainerLayout, FileGeometry, GroupGeometry, MAX_COUNT};
+use fec_core::params::{ContainerLayout, FileGeometry, GroupGeometry, LINE, MAX_COUNT};
 use fec_core::set::{EncodedSet, Run, SetEncoder};
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Bytes of payload for which a first group has room at first, if nobody knows how many there are.
+const LEAST_ROOM: u64 = 32 << 10;
+/// The first group's room grows by this factor: few bytes are copied, and little room is taken in vain.
+const GROWTH: usize = 32;
 
 /// A group on its way through the stages. Later groups reuse its memory.
 struct Group {
     /// The piece of payload as one row: original i of set s starts at (i·G + s)·L.
     piece: ShardBuf,
+    /// Made when the first group is encoded, for its shape: no later group has longer shards.
     encoded: Vec<EncodedSet>,
     geometry: GroupGeometry,
 }
 
 impl Group {
-    fn new(layout: &ContainerLayout) -> Group {
-        let shape = layout.shape();
-        Group {
-            piece: ShardBuf::new(1, layout.piece_len() as usize),
-            encoded: (0..shape.sets).map(|_| EncodedSet::new(shape)).collect(),
-            geometry: layout.group(0, 0, true),
-        }
+    fn new(layout: &ContainerLayout, room: usize) -> Group {
+        Group { piece: ShardBuf::new(1, room), encoded: Vec::new(), geometry: layout.group(0, 0, true) }
+    }
+
+    /// Gives the piece more room, and keeps its first `len` bytes.
+    fn grow(&mut self, len: usize, room: usize) {
+        let mut grown = ShardBuf::new(1, room);
+        grown.row_mut(0)[..len].copy_from_slice(&self.piece.row(0)[..len]);
+        self.piece = grown;
     }
 }
 
@@ -53,43 +64,45 @@ pub(crate) fn write(
     let encoder = SetEncoder::new(shape.code, shape.hash, settings.backend);
     let meter = context.meter(Action::Encode, source.size());
     let mut writer = Writer::new(layout, meta, out, write_failure, &meter)?;
-    match settings.threads {
-        0 | 1 => {
-            let mut reader = Reader::new(layout, &mut source, &meter);
-            let mut group = Group::new(layout);
-            while !reader.is_over {
-                reader.fill(&mut group)?;
-                encode_group(&encoder, &mut group, Threads(1), &meter)?;
-                writer.write(&group)?;
-            }
-            source.check_unchanged()?;
+    let mut reader = Reader::new(layout, &mut source, &meter);
+    let room = reader.source.size().unwrap_or(LEAST_ROOM).clamp(1, layout.piece_len());
+    let mut group = Group::new(layout, room.next_multiple_of(LINE) as usize);
+    reader.fill(&mut group)?;
+    if settings.threads > 1 && !reader.is_over {
+        in_stages(group, reader, &mut writer, &encoder, Threads(settings.threads))?;
+    } else {
+        encode_group(&encoder, &mut group, Threads(settings.threads.max(1)), &meter)?;
+        writer.write(&group)?;
+        while !reader.is_over {
+            reader.fill(&mut group)?;
+            encode_group(&encoder, &mut group, Threads(1), &meter)?;
+            writer.write(&group)?;
         }
-        threads => in_stages(&mut source, &mut writer, &encoder, Threads(threads))?,
+        reader.source.check_unchanged()?;
     }
     let written = writer.finish(meta)?;
     meter.finish();
     Ok(written)
 }
 
-/// Reads, encodes and writes at the same time.
+/// Reads, encodes and writes at the same time, from the second group on. `first` is filled already.
 fn in_stages<W: Write + Send>(
-    source: &mut Source<'_>,
+    first: Group,
+    reader: Reader<'_, '_>,
     writer: &mut Writer<'_, W>,
     encoder: &SetEncoder,
     threads: Threads,
 ) -> Result<()> {
-    let (layout, meter) = (writer.layout, writer.meter);
+    let meter = writer.meter;
     let (free_tx, free_rx) = channel();
     let (full_tx, full_rx) = channel();
     let (coded_tx, coded_rx) = channel();
     let (read, coded, written) = std::thread::scope(|scope| {
-        // Buffers come back from the writer; the second is made only when there is a second group.
+        // Buffers come back from the writer.
         let thread = || std::thread::Builder::new();
         let reader = thread().spawn_scoped(scope, move || {
             let _thread = stages::thread(Stage::Other);
-            let result = read_groups(layout, source, (&free_rx, &full_tx), meter);
-            drop(full_tx);
-            result.and_then(|()| source.check_unchanged())
+            read_groups(first, reader, &free_rx, full_tx)
         });
         let reader = reader.map_err(no_thread)?;
         let writer = thread().spawn_scoped(scope, move || write_groups(writer, &coded_rx, &free_tx));
@@ -175,50 +188,52 @@ impl<'a, 'b> Reader<'a, 'b> {
             self.ahead = self.look_ahead()?;
             self.begun = true;
         }
-        let piece = group.piece.row_mut(0);
-        let len = match self.ahead {
-            None => 0,
-            Some(first) => {
-                piece[0] = first;
-                1 + self.read(&mut piece[1..])?
+        let most = self.layout.piece_len() as usize;
+        let mut len = 0;
+        while let Some(first) = self.ahead {
+            if len == group.piece.row_len() {
+                group.grow(len, (GROWTH * len).min(most));
             }
-        };
-        self.ahead = if len < piece.len() { None } else { self.look_ahead()? };
+            let room = &mut group.piece.row_mut(0)[len..];
+            room[0] = first;
+            let read = 1 + self.read(&mut room[1..])?;
+            self.ahead = if read < room.len() { None } else { self.look_ahead()? };
+            len += read;
+            if len == most {
+                break;
+            }
+        }
         self.is_over = self.ahead.is_none();
         group.geometry = self.layout.group(self.number as u32, len as u64, self.is_over);
         // A short group is padded up to its capacity.
-        let capacity = (group.geometry.shape().capacity() as usize).min(piece.len());
-        piece[len..capacity].fill(0);
+        let capacity = group.geometry.shape().capacity() as usize;
+        if capacity > group.piece.row_len() {
+            group.grow(len, capacity);
+        }
+        group.piece.row_mut(0)[len..capacity].fill(0);
         self.number += 1;
         Ok(())
     }
 }
 
-/// Reads groups in order and hands them on.
+/// Hands on the first group, then reads groups in order and hands them on.
 fn read_groups(
-    layout: &ContainerLayout,
-    source: &mut Source<'_>,
-    (free, full): (&Receiver<Group>, &Sender<Group>),
-    meter: &Gauge<'_>,
+    first: Group,
+    mut reader: Reader<'_, '_>,
+    free: &Receiver<Group>,
+    full: Sender<Group>,
 ) -> Result<()> {
-    /// Groups in flight: the first is filled while the second is encoded and written.
-    const IN_FLIGHT: u64 = 2;
-    let mut reader = Reader::new(layout, source, meter);
-    while !reader.is_over {
-        let mut group = match reader.number {
-            0..IN_FLIGHT => Group::new(layout),
-            // A failed writer is gone, and reports its own error.
-            _ => match waited_for(free).next() {
-                Some(group) => group,
-                None => return Ok(()),
-            },
-        };
+    let second = Group::new(reader.layout, reader.layout.piece_len() as usize);
+    // Two groups are in flight: one is filled while the other is encoded and written.
+    let (mut full_group, mut spare) = (first, Some(second));
+    // A failed writer is gone, and reports its own error.
+    while full.send(full_group).is_ok() && !reader.is_over {
+        let Some(mut group) = spare.take().or_else(|| waited_for(free).next()) else { break };
         reader.fill(&mut group)?;
-        if full.send(group).is_err() {
-            return Ok(());
-        }
+        full_group = group;
     }
-    Ok(())
+    drop(full);
+    reader.source.check_unchanged()
 }
 
 /// Fills recovery shards and trees.
@@ -227,6 +242,9 @@ fn encode_group(encoder: &SetEncoder, group: &mut Group, threads: Threads, meter
     let (k, sets, len) = (shape.code.k(), shape.sets as usize, shape.shard_len);
     let piece = group.piece.row(0);
     let run = Run { executor: &threads, observer: &Observed };
+    if group.encoded.is_empty() {
+        group.encoded = (0..sets).map(|_| EncodedSet::new(&shape)).collect();
+    }
     for (set, encoded) in group.encoded.iter_mut().take(sets).enumerate() {
         meter.check()?;
         let originals: Vec<&[u8]> = (0..k).map(|i| &piece[(i * sets + set) * len..][..len]).collect();
@@ -366,4 +384,81 @@ fn write_groups<W: Write>(
         let _ = free.send(group);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Place;
+    use fec_base::context::Settings;
+    use fec_core::block::Code;
+    use fec_core::digest::HashKind;
+
+    fn layout() -> ContainerLayout {
+        ContainerLayout::new(HashKind::Blake3, Code::new(3, 2).unwrap(), 3 * 4096, Some(8)).unwrap()
+    }
+
+    fn context(threads: usize) -> Context<'static> {
+        Context::new(Settings { threads, ..Settings::new() })
+    }
+
+    /// Lengths around those at which memory grows, and groups end.
+    fn lengths() -> Vec<usize> {
+        let (least, piece) = (LEAST_ROOM as usize, layout().piece_len() as usize);
+        assert!(least < piece);
+        let around = [least, least + 64, piece, 2 * piece, 3 * piece].into_iter();
+        [0, 1, 64].into_iter().chain(around.flat_map(|len| [len - 1, len, len + 1])).collect()
+    }
+
+    /// Gives a few bytes at a time.
+    struct Trickle<'a>(&'a [u8]);
+
+    impl io::Read for Trickle<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let len = out.len().min(777);
+            self.0.read(&mut out[..len])
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_the_same_however_the_memory_grew() {
+        for len in lengths() {
+            let payload: Vec<u8> = (0..len).map(|i| (i / 7) as u8).collect();
+            let written = |source: Source<'_>, threads| {
+                let (mut out, fail) = (Vec::new(), |e| Error::io(Action::Write, Place::Nowhere, e));
+                let written = write(source, &mut out, &fail, &layout(), &[], &context(threads)).unwrap();
+                assert_eq!(written.output_bytes, out.len() as u64);
+                out
+            };
+            let expected = written(Source::Payload(&payload), 1);
+            for threads in [1, 2, 3] {
+                assert!(written(Source::Payload(&payload), threads) == expected, "{len}, known");
+                let mut pipe = Trickle(&payload);
+                assert!(
+                    written(Source::Pipe(&mut pipe, Place::Nowhere), threads) == expected,
+                    "{len}, a pipe"
+                );
+            }
+            let mut back = Vec::new();
+            let _whole = crate::decode_reader(&expected[..], &mut back, None, &context(1)).unwrap();
+            assert!(back == payload, "{len}");
+        }
+    }
+
+    #[test]
+    fn the_first_group_takes_the_memory_of_its_payload() {
+        let context = context(1);
+        let meter = context.meter(Action::Encode, None);
+        for len in lengths() {
+            let payload = vec![1; len];
+            let mut pipe = &payload[..];
+            let (layout, mut source) = (layout(), Source::Pipe(&mut pipe, Place::Nowhere));
+            let mut reader = Reader::new(&layout, &mut source, &meter);
+            let mut group = Group::new(&layout, LEAST_ROOM as usize);
+            reader.fill(&mut group).unwrap();
+            let most = (GROWTH * len).clamp(LEAST_ROOM as usize, layout.piece_len() as usize);
+            assert!(group.piece.row_len() <= most, "{len}");
+            assert!(group.geometry.payload_len() == len.min(layout.piece_len() as usize) as u64);
+        }
+    }
 }
