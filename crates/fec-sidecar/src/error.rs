@@ -53,6 +53,9 @@ pub enum SidecarError {
     /// without them.
     #[error("damaged or gone, though written once or to stay: {}", named(.0))]
     Held(Vec<Vec<u8>>),
+    /// Files that cannot be read share recovery data with what has changed, and would not be protected any more.
+    #[error("they cannot be read, and could not stay protected: {}", named(.0))]
+    GivenUp(Vec<Vec<u8>>),
     /// More patterns than a sidecar remembers.
     #[error("its patterns are too long, or too many")]
     ManyPatterns,
@@ -230,6 +233,7 @@ impl Cause for SidecarError {
             | SidecarError::NewerLost { .. }
             | SidecarError::Displaced => Class::Mendable,
             SidecarError::MayBeBegun { .. }
+            | SidecarError::GivenUp(_)
             | SidecarError::ReadOnly
             | SidecarError::NoList
             | SidecarError::AtWork => Class::Io,

@@ -277,6 +277,10 @@ fn update_help(cause: &SidecarError) -> Option<&'static str> {
             "nothing was updated, for the rest cannot be protected without them: mend them first, with fec repair SIDECAR;\nif \
              they were pruned or deleted on purpose, go on with --pruned; if they were changed on purpose, with -f"
         }
+        SidecarError::GivenUp(_) => {
+            "nothing was updated: make them readable, or mend them with fec repair SIDECAR;\nto go on, and give up their \
+             protection, with -f"
+        }
         SidecarError::NothingToUpdate => "make one first: fec protect, without --update",
         SidecarError::ManyGone { .. } | SidecarError::FolderGone { .. } => {
             "is the disk mounted, and are these the folders that it was made for?\n\

@@ -58,3 +58,48 @@ fn patterns_that_no_proof_binds_are_told() {
     assert!(said.contains("1 new"), "{said}");
     assert!(said.contains("not used: --exclude '*.tmp', which the sidecar remembers"), "{said}");
 }
+
+/// The end of a file that cannot be read shares a block with a file that was edited: all that is advised works, and
+/// nothing else gives up its protection.
+#[test]
+fn what_cannot_be_read_is_not_given_up_unasked() {
+    if !common::can_trace() {
+        return;
+    }
+    for forced in [false, true] {
+        let arena = Arena::new();
+        age(&arena.write("d/large", &payload(1, 20_481)), 1);
+        age(&arena.write("d/small", &payload(2, 700)), 2);
+        protect(&arena, &["d", "-r", "100%"]);
+        edit(&arena.path("d/small"), b"edited");
+        let large = arena.path("d/large");
+        let bad = ["-e", "inject=pread64,preadv,read:error=EIO", "-P", large.to_str().expect("UTF-8")];
+        let update = |options: &[&str]| {
+            let args = [&["protect", "--update", "d"], options].concat();
+            common::traced(&arena, &bad, &args).output().expect("strace starts")
+        };
+        let before = arena.read("d.fecp");
+        let refused = update(&[]);
+        expect(&refused, 4);
+        let said = text(&refused.stderr).replace("\n  ", " ");
+        assert!(said.contains("they cannot be read, and could not stay protected: d/large"), "{said}");
+        assert!(said.contains("make them readable, or mend them with fec repair SIDECAR"), "{said}");
+        assert!(said.contains("to go on, and give up their protection, with -f"), "{said}");
+        assert!(arena.read("d.fecp") == before && text(&refused.stdout).is_empty());
+        if forced {
+            let given_up = update(&["-f"]);
+            expect(&given_up, 1);
+            assert!(text(&given_up.stderr).contains("d/large"), "{}", text(&given_up.stderr));
+            // The edit is protected, and the file is new as soon as it can be read.
+            assert_eq!(states(&arena, &["d.fecp"], 1), []);
+        } else {
+            // The disk has another sector in the place of the bad one.
+            rot(&large, 4096, &[0; 4096]);
+            make_younger(&arena, "d.fecp", "d");
+            expect(&arena.run(["repair", "d.fecp"]), 1);
+            assert!(arena.read("d/large") == payload(1, 20_481));
+        }
+        arena.expect(["protect", "--update", "d"], 0);
+        is_intact(&arena, "d.fecp");
+    }
+}

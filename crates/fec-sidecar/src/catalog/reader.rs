@@ -7,6 +7,7 @@ use crate::catalog::generations::{Links, Opened, Seen, area_of};
 use crate::catalog::hashing::is_zeros;
 use fec_base::context::Settings;
 use fec_base::io::ReadAt;
+use fec_base::io::bad_blocks::fill_readable;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::area::Area;
@@ -273,27 +274,10 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             }
-            let mut filled = 0;
-            while filled < window.len() {
-                match self.file.read_at(at + filled as u64, &mut window[filled..]) {
-                    Ok(0) => break,
-                    Ok(n) => filled += n,
-                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                    // Unreadable bytes are lost, and reading goes on behind them.
-                    Err(e) => {
-                        self.unread.borrow_mut().get_or_insert(e);
-                        let from = at + filled as u64;
-                        let lost = match self.file.next_data(from) {
-                            Some(next) if next.start == from => 4096,
-                            Some(next) => usize::try_from(next.start - from).unwrap_or(usize::MAX),
-                            None => usize::MAX,
-                        };
-                        let end = filled.saturating_add(lost).min(window.len());
-                        window[filled..end].fill(0);
-                        filled = end;
-                    }
-                }
-            }
+            // Unreadable bytes are lost, and reading goes on behind them.
+            let filled = fill_readable(self.file, at, &mut window, |_, e| {
+                self.unread.borrow_mut().get_or_insert(e);
+            });
             for hit in finder.find_iter(&window[..filled]) {
                 let place = at + hit as u64;
                 if let Some((piece, _)) = self.head_at(place, rule)

@@ -7,7 +7,7 @@ use crate::catalog::plan::add_blocks;
 use crate::catalog::positions::{position_of, runs_of};
 use crate::examine::findings::Cause;
 use fec_base::context::Gauge;
-use fec_base::io::ReadAt;
+use fec_base::io::bad_blocks::fill_readable;
 use fec_base::io::base::Base;
 use fec_base::program::stages::{self, Stage};
 use fec_core::digest::{Digest, HashKind, blocks};
@@ -196,25 +196,12 @@ impl<'a> Looker<'a> {
             bytes.fill(0);
             return None;
         }
-        if file.read_exact_at(start, bytes).is_ok() {
-            return None;
-        }
-        let (mut filled, mut error) = (0, None);
-        while filled < len {
-            match file.read_at(start + filled as u64, &mut bytes[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    // A sector that cannot be read is lost, but later ones may be readable.
-                    let lost = (4096 - (start as usize + filled) % 4096).min(len - filled);
-                    bytes[filled..filled + lost].fill(0);
-                    self.unread.push(filled..filled + lost);
-                    filled += lost;
-                    error.get_or_insert(e);
-                }
-            }
-        }
+        let mut error = None;
+        let unread = &mut self.unread;
+        let filled = fill_readable(file, start, bytes, |lost, e| {
+            unread.push(lost);
+            error.get_or_insert(e);
+        });
         bytes[filled..].fill(0);
         error
     }

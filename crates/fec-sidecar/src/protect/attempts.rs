@@ -60,6 +60,14 @@ impl Attempts {
         is_new
     }
 
+    /// The files of the old sidecar that could not be taken over either, and would not be protected any more.
+    pub(crate) fn given_up(&self, old: &Sidecar) -> Vec<Vec<u8>> {
+        let is_given_up = |entry: &&Entry| {
+            matches!(entry.kind, EntryKind::File(_)) && self.omitted.contains_key(&entry.path)
+        };
+        old.catalog.entries.iter().filter(is_given_up).map(|entry| entry.path.to_vec()).collect()
+    }
+
     /// The entries of the old sidecar that an update takes over: the files that have failed, and what stands at or
     /// below the paths `omitted`, which cannot be looked at. Nothing is signed that only an unproved record tells.
     pub(crate) fn keep(&self, old: &Sidecar, omitted: &Reasons) -> Vec<Kept> {

@@ -5,6 +5,7 @@ use crate::repair::actions::EntryAction;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
+use fec_base::io::bad_blocks::fill_readable;
 use fec_base::io::base::{Base, file_type};
 use fec_base::io::output::{FileOut, Policy, check_room};
 use fec_base::io::temporary::{parent, remove_stale};
@@ -128,18 +129,10 @@ struct Lenient<'a> {
 
 impl Read for Lenient<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        const SECTOR: u64 = 4096;
-        let most = (self.len - self.at).min(out.len() as u64) as usize;
-        let out = &mut out[..most];
-        let count = match self.file.read_at(self.at, out) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
-            Ok(count) if count > 0 || most == 0 => count,
-            _ => {
-                let count = most.min((SECTOR - self.at % SECTOR) as usize);
-                out[..count].fill(0);
-                count
-            }
-        };
+        let count = (self.len - self.at).min(out.len() as u64) as usize;
+        let out = &mut out[..count];
+        let filled = fill_readable(self.file, self.at, out, |_, _| ());
+        out[filled..].fill(0);
         self.at += count as u64;
         self.meter.add(count as u64);
         Ok(count)

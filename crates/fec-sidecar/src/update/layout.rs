@@ -83,14 +83,19 @@ impl Update<'_> {
         }
         let stats = self.found.stats();
         let content = self.content()?;
-        let (placed, lives) = self.place(&content)?;
+        let (mut placed, mut lives) = self.place(&content)?;
+        // Nothing is made anew while bytes cannot be read: they would not be protected any more.
+        let is_pinned = lives.groups.iter().any(|group| group.is_pinned);
         if !lives.weak.is_empty() {
             let why = Anew::Weak(lives.weak_sets);
             self.found.tree.entries = placed.entries;
-            return Ok(match self.join(&content, &lives, stats)? {
-                Some(joined) if joined.len <= too_long(joined.len_anew) => Way::Extend(Box::new(joined)),
-                _ => Way::Anew(why),
-            });
+            match self.join(&content, &lives, stats.clone())? {
+                Some(joined) if joined.len <= too_long(joined.len_anew) => {
+                    return Ok(Way::Extend(Box::new(joined)));
+                }
+                _ if is_pinned => (placed, lives) = self.place(&content)?,
+                _ => return Ok(Way::Anew(why)),
+            }
         }
         if placed.positions == 0 && self.is_same(&placed.entries, &stats) {
             return Ok(Way::Nothing);
@@ -99,7 +104,7 @@ impl Update<'_> {
             EntryKind::File(file) => file.size,
             _ => 0,
         });
-        if plan::block_len(files_len.sum()) > 2 * old.catalog.block {
+        if plan::block_len(files_len.sum()) > 2 * old.catalog.block && !is_pinned {
             self.found.tree.entries = placed.entries;
             return Ok(Way::Anew(Anew::SmallBlocks));
         }
@@ -110,7 +115,7 @@ impl Update<'_> {
         self.found.tree.entries = appended.catalog.entries.clone();
         Ok(match self.join(&content, &lives, appended.stats.clone())? {
             Some(joined) if joined.len <= longest(joined.len_anew) => Way::Extend(Box::new(joined)),
-            _ if appended.len <= too_long(appended.len_anew) => Way::Extend(Box::new(appended)),
+            _ if is_pinned || appended.len <= too_long(appended.len_anew) => Way::Extend(Box::new(appended)),
             _ => Way::Anew(Anew::Long),
         })
     }
@@ -135,7 +140,7 @@ impl Update<'_> {
         let merged = self.merged(lives);
         let (mut placed, lives) = self.place_but(content, &merged)?;
         self.found.tree.entries = placed.entries.clone();
-        let kept = Kept::living(old, |group| lives.groups[group].0 > 0);
+        let kept = Kept::living(old, |group| lives.groups[group].left > 0);
         if kept.groups.is_empty() || placed.positions * 2 > lives.all {
             return Ok(None);
         }
@@ -150,18 +155,19 @@ impl Update<'_> {
         Ok(Some(extension))
     }
 
-    /// The positions of the groups whose bytes get a new group: weak ones, and small ones. A small group stays if it
+    /// The positions of the groups whose bytes get a new group: weak ones, and small ones, of which all bytes can be
+    /// read. A small group stays if it
     /// is larger than a third of all smaller ones and the new bytes together: a byte is moved each time that its group
     /// gets four times as large.
     fn merged(&self, lives: &Lives) -> Vec<Range<u64>> {
         let mut small: Vec<(u64, Range<u64>)> = Vec::new();
         let mut merged = Vec::new();
         for (nth, range) in Kept::ranges(self.old).into_iter().enumerate() {
-            let (left, is_weak) = lives.groups[nth];
-            if is_weak {
+            let group = &lives.groups[nth];
+            if group.is_weak {
                 merged.push(range);
-            } else if left * SMALL <= lives.all {
-                small.push((left, range));
+            } else if group.left * SMALL <= lives.all && !group.is_pinned {
+                small.push((group.left, range));
             }
         }
         small.sort_unstable_by_key(|(left, _)| *left);
@@ -319,8 +325,25 @@ impl Update<'_> {
         let displaced = self.check_displaced(&tails)?;
         let entries = std::mem::take(&mut self.found.tree.entries);
         let placed = place::place(old, entries, &self.fates, &tails, (&displaced, content), merged);
-        let lives = Lives::of(old, &placed);
+        let lives = Lives::of(old, &placed, &self.pinned());
         Ok((placed, lives))
+    }
+
+    /// The positions of files that are protected as they were, since they cannot be read or are held.
+    fn pinned(&self) -> Vec<Range<u64>> {
+        let block = u64::from(self.old.catalog.block);
+        let mut pinned = Vec::new();
+        for (nth, fate) in self.fates.iter().enumerate() {
+            if let Fate::Same(of) = fate
+                && !self.found.tree.seen.has(nth)
+            {
+                let file = file(&self.old.catalog, *of);
+                pinned.extend(file.runs.iter().map(|run| run.start..run.start + run.count));
+                let tail = file.tail / block;
+                pinned.extend((file.tail_len(block) > 0).then(|| tail..tail + 1));
+            }
+        }
+        pinned
     }
 
     /// The redundancy that was asked for, or that of the old sidecar: of the group with the most positions.

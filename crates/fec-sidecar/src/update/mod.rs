@@ -114,6 +114,10 @@ fn once(
     if let Some(newest) = old.replaced_by {
         return Err(Error::at(Action::Update, job.output, SidecarError::OtherRoot(vec![newest])));
     }
+    let given_up = attempts.given_up(&old);
+    if !given_up.is_empty() && !job.policy.force {
+        return Err(Error::at(Action::Update, job.output, SidecarError::GivenUp(given_up)));
+    }
     old.check_end(job.policy.force)?;
     let displaced = Error::at(Action::Update, job.output, SidecarError::Displaced);
     let end = match old.expected_len() {

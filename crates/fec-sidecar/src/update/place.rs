@@ -321,14 +321,25 @@ pub(crate) struct Lives {
     pub(crate) weak_sets: u64,
     /// The positions of the groups of these sets.
     pub(crate) weak: Vec<Range<u64>>,
-    /// For each group, the living positions, and whether a set of it is weak.
-    pub(crate) groups: Vec<(u64, bool)>,
+    /// The groups in order.
+    pub(crate) groups: Vec<GroupLives>,
     /// New positions.
     pub(crate) new: u64,
 }
 
+/// The living bytes in a group.
+pub(crate) struct GroupLives {
+    /// Living positions.
+    pub(crate) left: u64,
+    /// True if a set of it is weak, and none of its bytes have to stay.
+    pub(crate) is_weak: bool,
+    /// True if bytes of it have to stay where they are.
+    pub(crate) is_pinned: bool,
+}
+
 impl Lives {
-    pub(crate) fn of(old: &Sidecar, placed: &Placed) -> Lives {
+    /// Counts them. Bytes in the positions `pinned` have to stay where they are.
+    pub(crate) fn of(old: &Sidecar, placed: &Placed, pinned: &[Range<u64>]) -> Lives {
         let total = old.catalog.positions() + placed.positions;
         let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
         let (all, new) = (covered.count(), placed.positions);
@@ -347,13 +358,16 @@ impl Lives {
             let m = group.code.m();
             let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
             let left = sets.iter().map(|(_, left)| left).sum();
-            lives.groups.push((left, weak > 0));
-            if weak > 0 {
+            let range = first..first + group.positions();
+            first = range.end;
+            let is_pinned = pinned.iter().any(|bytes| bytes.start < range.end && range.start < bytes.end);
+            let is_weak = weak > 0 && !is_pinned;
+            lives.groups.push(GroupLives { left, is_weak, is_pinned });
+            if is_weak {
                 lives.weak_sets += weak;
                 lives.in_weak += left;
-                lives.weak.push(first..first + group.positions());
+                lives.weak.push(range);
             }
-            first += group.positions();
         }
         lives
     }

@@ -10,6 +10,8 @@ mod cancelled;
 mod content;
 mod damage;
 mod denied;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod disk_errors;
 mod excludes;
 mod folder;
 mod golden;
