@@ -37,8 +37,10 @@ main() {
     mkdir -p "$prefix/bin"
     cp -R "$name/share" "$name/lib" "$prefix/"
     # Whole or not at all, also while an older one runs.
-    cp "$name/bin/fec" "$prefix/bin/.fec.new"
-    mv "$prefix/bin/.fec.new" "$prefix/bin/fec"
+    for command in fec fec-night; do
+        cp "$name/bin/$command" "$prefix/bin/.$command.new"
+        mv "$prefix/bin/.$command.new" "$prefix/bin/$command"
+    done
     "$prefix/bin/fec" --version
     case :$PATH: in *:"$prefix/bin":*) ;; *) echo "add it to your path: PATH=$prefix/bin:\$PATH" ;; esac
 }

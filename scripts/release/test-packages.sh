@@ -322,6 +322,7 @@ installer() {
     grep 'PATH=/opt/fec/bin' "$scratch/said" > /dev/null
     pages "$inside/opt/fec"
     round_trip "$inside" x86_64 /opt/fec/bin/fec
+    [ -x "$inside/opt/fec/bin/fec-night" ] || fail "install.sh: no fec-night"
     # Again, over what is there.
     installs
     rm -r "$inside/opt/fec"
