@@ -212,8 +212,8 @@ fn every_command_speaks_the_words_of_the_schema() {
     run("protect --policy photos g", 0, "intact");
     (0..2).for_each(|nth| std::fs::remove_file(arena.path(format!("g/{nth}.jpg"))).unwrap());
     assert_eq!(run("protect -u g", 2, "refused")["kind"], "many_gone");
-    arena.write("g/2.jpg", &payload(50, 30_000));
-    // Beside what is gone it would need another place, and what is damaged has none.
+    arena.write("g/10.jpg", &payload(50, 30_000));
+    // Its end stands in one block with what is gone, and would need another place, which what is damaged does not get.
     assert_eq!(run("protect -u --pruned g", 1, "damaged")["kind"], "held");
     (0..2).for_each(|nth| drop(arena.write(format!("g/{nth}.jpg"), &payload(30 + nth, 30_000))));
     assert_eq!(run("protect -u g", 1, "damaged")["update"]["held"][0]["state"], "rotten");
