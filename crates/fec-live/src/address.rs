@@ -3,7 +3,7 @@
 use super::LiveError;
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::names::show_bytes;
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 /// A place on the network, as the user wrote it.
@@ -78,6 +78,15 @@ impl Address {
         }
     }
 
+    /// Tells whether the host is written as the address of a group: one of multicast, or of broadcast.
+    pub fn is_group(&self) -> bool {
+        let host = self.host.as_deref().unwrap_or_default().split('%').next().unwrap_or_default();
+        match host.parse::<IpAddr>() {
+            Ok(ip) => is_group(ip),
+            Err(_) => false,
+        }
+    }
+
     /// The port.
     pub fn port(&self) -> u16 {
         self.port
@@ -89,6 +98,11 @@ impl Address {
         let mut found = (host, self.port).to_socket_addrs().map_err(|e| fail(LiveError::Unresolved(e)))?;
         found.next().ok_or_else(|| fail(LiveError::NoAddress))
     }
+}
+
+/// Tells whether packets to an address may reach several receivers.
+pub(super) fn is_group(ip: IpAddr) -> bool {
+    ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 impl std::fmt::Display for Address {

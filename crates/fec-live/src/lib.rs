@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The content of a packet is the codec's affair; here packets are bytes. The codec has neither clock nor sockets:
-//! timers, deadlines and the silence of a network belong here. Neither direction needs the other, and nothing is ever
-//! sent back.
+//! timers, deadlines and the silence of a network belong here. Neither direction needs the other. A receiver may report
+//! to a sender that calls for it, and the number of repair packets then follows the loss.
 //!
 //! ```
 //! use fec_base::error::Place;
@@ -34,9 +34,11 @@
 
 pub mod address;
 mod ages;
+mod calls;
 mod chunk;
 pub mod detect;
 mod error;
+mod feedback;
 mod follow;
 mod frame;
 pub mod impair;
@@ -44,15 +46,20 @@ pub mod key;
 pub mod loss;
 mod output;
 pub mod pace;
+mod packetizer;
 pub mod paths;
 pub mod quality;
+mod rate;
 mod reader_thread;
 pub mod receive;
 mod received;
 mod refusals;
 mod replay;
+mod reporter;
 mod seal;
 pub mod send;
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
 mod timers;

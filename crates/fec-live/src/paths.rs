@@ -2,7 +2,7 @@
 //! one of them takes packets.
 
 use super::LiveError;
-use super::address::Address;
+use super::address::{Address, is_group};
 use super::udp::{Interface, PacketSender, Replies};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use std::io;
@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 
 /// Time for which a way that takes no packets is left alone, before the next attempt.
 const REST: Duration = Duration::from_secs(1);
+
+/// Bytes of a buffer for datagrams that come back: more than a report has, so that a longer one is noticed.
+const LONGEST_REPORT: usize = 512;
+/// Most datagrams of a way that are read at a time.
+const MOST_REPORTS: u32 = 64;
 
 /// A place in a network, and the interface through which it is reached.
 #[derive(Clone, Debug)]
@@ -92,6 +97,27 @@ impl Ways {
             Some(error) if !any && self.ways.iter().all(|way| way.rests_until.is_some()) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Hands each datagram that came back over a way, from where its packets go, to `on` with the number of the way.
+    pub(super) fn receive(&self, on: &mut dyn FnMut(usize, &mut [u8])) {
+        let mut buffer = [0; LONGEST_REPORT];
+        for (nth, way) in self.ways.iter().enumerate() {
+            for _ in 0..MOST_REPORTS {
+                let Some(len) = way.sender.receive(&mut buffer) else { break };
+                on(nth, &mut buffer[..len]);
+            }
+        }
+    }
+
+    /// Number of ways.
+    pub(super) fn count(&self) -> usize {
+        self.ways.len()
+    }
+
+    /// Tells whether no way leads to a group.
+    pub(super) fn are_unicast(&self) -> bool {
+        !self.ways.iter().any(|way| is_group(way.sender.destination().ip()))
     }
 
     /// Takes in the networks' replies to all packets.

@@ -194,6 +194,11 @@ impl Quality {
         Quality::share(self.lost, self.total)
     }
 
+    /// Number of runs of source packets that did not come.
+    pub fn bursts(&self) -> u64 {
+        self.bursts.len() + u64::from(self.burst > 0)
+    }
+
     /// The most source packets in a row that did not come.
     pub fn longest_burst(&self) -> u64 {
         self.longest

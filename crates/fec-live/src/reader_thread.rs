@@ -4,6 +4,7 @@
 use super::chunk::Chunk;
 use super::udp::PacketReceiver;
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ impl ReaderThread {
     }
 
     /// Receives datagrams.
-    pub(super) fn of_packets(receiver: PacketReceiver) -> io::Result<ReaderThread> {
+    pub(super) fn of_packets(receiver: Arc<PacketReceiver>) -> io::Result<ReaderThread> {
         ReaderThread::start(move |chunk| receiver.receive(chunk, NOTICE).map(|()| true))
     }
 

@@ -3,18 +3,20 @@
 //! Deadlines and the silence of a network are here (`timers`), since the codec has no clock.
 
 mod options;
+mod reporting;
 
 pub use options::{
     GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, PacketSource, ReceiveOptions, ReceptionWatcher,
 };
 
-use super::chunk::Chunk;
+use super::chunk::{Arrival, Chunk};
 use super::follow::Follow;
 use super::frame::Deframer;
 use super::output::Output;
 use super::reader_thread::{NOTICE, Next, ReaderThread};
 use super::received::Received;
 use super::refusals::RefusalWatch;
+use super::reporter::State;
 use super::seal::Opener;
 pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
@@ -23,10 +25,13 @@ use super::{LiveError, LostPackets};
 use fec_base::context::{Context, Gauge, Settings};
 use fec_base::error::{Action, Error, Result};
 use fec_core::format::packet::MAGIC;
+use fec_core::format::report;
 use fec_core::gf256::kernel::Backend;
 use fec_core::window::{self, Decoder, Event, Limits};
+use reporting::Reporting;
 use std::io;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The longest gap that is filled with zeros, in packets: a single packet could cause a flood of more.
 const MOST_ZEROS: u64 = 1 << 20;
@@ -43,10 +48,11 @@ pub fn receive(
     context: &Context<'_>,
 ) -> Result<Received> {
     let place = source.place();
-    let intake = Intake::open(source, watcher)?;
+    let intake = Intake::open(source, options, watcher)?;
     let meter = context.meter(Action::Decode, None);
-    let mut session = Session::new(intake.drops, output, options, &context.settings);
-    let failed = session.run(&intake.reader, watcher, &meter)?;
+    let Intake { reader, drops, reporting } = intake;
+    let mut session = Session::new((drops, reporting), output, options, &context.settings);
+    let failed = session.run(&reader, watcher, &meter)?;
     let (received, output) = session.finish()?;
     meter.finish();
     if let Some(e) = failed {
@@ -64,23 +70,32 @@ struct Intake {
     reader: ReaderThread,
     /// The kernel's count of dropped packets, for a network.
     drops: Option<Drops>,
+    /// The reports to senders, for a network.
+    reporting: Option<Reporting>,
 }
 
 impl Intake {
-    fn open(source: PacketSource, watcher: &mut dyn ReceptionWatcher) -> Result<Intake> {
+    fn open(
+        source: PacketSource,
+        options: &ReceiveOptions,
+        watcher: &mut dyn ReceptionWatcher,
+    ) -> Result<Intake> {
         match source {
             PacketSource::Bytes { place, head, input } => {
                 let reader =
                     ReaderThread::of_bytes(head, input).map_err(|e| Error::io(Action::Read, place, e))?;
-                Ok(Intake { reader, drops: None })
+                Ok(Intake { reader, drops: None, reporting: None })
             }
             PacketSource::Udp { address, interface } => {
                 let receiver = PacketReceiver::open(&address, &interface)?;
                 let fail = |e| Error::io(Action::ReceiveOn, &address, e);
                 watcher.listening(receiver.local_addr().map_err(fail)?);
-                let drops = receiver.drops();
+                let (drops, receiver) = (receiver.drops(), Arc::new(receiver));
+                // A group has many receivers, and a sender to it calls for no reports.
+                let reports = options.reports && !address.local()?.is_some_and(|at| at.ip().is_multicast());
+                let reporting = reports.then(|| Reporting::new(receiver.clone())).transpose()?;
                 let reader = ReaderThread::of_packets(receiver).map_err(fail)?;
-                Ok(Intake { reader, drops: Some(drops) })
+                Ok(Intake { reader, drops: Some(drops), reporting })
             }
         }
     }
@@ -96,6 +111,7 @@ struct Session<'a> {
     deframer: Option<Deframer>,
     opener: Option<Opener>,
     drops: Option<Drops>,
+    reporting: Option<Reporting>,
     options: &'a ReceiveOptions,
     output: Output<'a>,
     received: Received,
@@ -109,7 +125,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(
-        drops: Option<Drops>,
+        (drops, reporting): (Option<Drops>, Option<Reporting>),
         output: Output<'a>,
         options: &'a ReceiveOptions,
         settings: &Settings,
@@ -128,6 +144,7 @@ impl<'a> Session<'a> {
                 Opener::new(key.clone(), max_age.filter(|_| is_network))
             }),
             drops,
+            reporting,
             options,
             output,
             received: Received::new(foreign_is_loss, options.deadline),
@@ -186,6 +203,7 @@ impl<'a> Session<'a> {
                 Next::Failed(e) => return Ok(Some(e)),
             }
             self.give_up_overdue(now)?;
+            self.report(now);
             self.output.flush()?;
             meter.add(self.output.written() - written);
             written = self.output.written();
@@ -225,7 +243,8 @@ impl<'a> Session<'a> {
         // The reading thread tells in time that nothing came, and with it when the socket was empty.
         let look_at =
             if self.is_network() { Some(asked + 2 * NOTICE) } else { silence.look_at(self.end(), asked) };
-        let planned = [look_at, self.deadlines.next(), tell_at].into_iter().flatten().min();
+        let report_at = self.reporting.as_ref().and_then(|reporting| reporting.next(asked));
+        let planned = [look_at, self.deadlines.next(), tell_at, report_at].into_iter().flatten().min();
         let next = reader.next(planned);
         let now = Instant::now();
         if let Some(late) = silence.wakes(asked, planned, now) {
@@ -267,6 +286,9 @@ impl<'a> Session<'a> {
         self.decoder = Decoder::new(self.limits, self.backend);
         self.deadlines = Deadlines::new(self.options.deadline);
         self.received = self.received.next();
+        if let Some(reporting) = &mut self.reporting {
+            reporting.restart();
+        }
         self.started = now;
         kept.iter().try_for_each(|packet| self.take_packet(packet))
     }
@@ -290,7 +312,13 @@ impl<'a> Session<'a> {
             self.deframer = Some(deframer);
         } else {
             for (arrival, packet) in chunk.datagrams_mut() {
-                self.packet(packet, arrival.at)?;
+                let (before, bytes) = (self.received.arrived, packet.len());
+                self.packet(packet, Some(arrival))?;
+                if let Some(reporting) = &mut self.reporting
+                    && self.received.arrived > before
+                {
+                    reporting.hear(arrival, bytes);
+                }
             }
         }
         let heard = self.decoder.pending().map(|pending| pending.end);
@@ -302,9 +330,33 @@ impl<'a> Session<'a> {
         Ok(self.received.arrived > before)
     }
 
-    /// Takes a packet; a sealed one is opened in place. `came` is the time at which the system received it, since 1970,
-    /// if it tells.
-    fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
+    /// Reports on the stream, if it is time. Where reports are heard, lost packets wait for rows that were asked for.
+    fn report(&mut self, now: Instant) {
+        let Some(reporting) = &mut self.reporting else { return };
+        let (heard, pending) = (self.decoder.heard().unwrap_or(0), self.decoder.pending());
+        let statistics = self.decoder.statistics();
+        let quality = &self.received.quality;
+        let state = State {
+            lacking: pending.as_ref().map_or(0, |_| self.decoder.lacking()),
+            begin: self.decoder.begins_at().unwrap_or(heard).min(heard),
+            heard,
+            received: statistics.received,
+            rows: self.decoder.newest_row().map_or(0, |row| row + 1),
+            oldest: pending.map_or(heard, |pending| pending.start),
+            lost: statistics.lost,
+            bursts: quality.bursts(),
+            longest: quality.longest_burst(),
+            is_over: self.decoder.has_ended(),
+        };
+        reporting.send(state, || quality.delay(0.99), &self.decoder, now);
+        self.received.reports = reporting.sent();
+        let is_heard = reporting.is_heard(now);
+        self.decoder.set_prompt(!is_heard);
+    }
+
+    /// Takes a packet; a sealed one is opened in place. `arrival`: its origin and time, from a network.
+    fn packet(&mut self, packet: &mut [u8], arrival: Option<&Arrival>) -> Result<()> {
+        let came = arrival.and_then(|arrival| arrival.at);
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
         let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
         if self.options.stream_id.is_some_and(is_other) {
@@ -317,9 +369,9 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         match &mut self.opener {
-            None => self.take_packet(packet),
+            None => self.take_opened(packet, arrival),
             Some(opener) => match opener.open(packet, came) {
-                Ok(packet) => self.take_packet(packet),
+                Ok(packet) => self.take_opened(packet, arrival),
                 Err(why) => {
                     self.received.count_not_opened(why);
                     Ok(())
@@ -328,7 +380,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes a packet in the clear.
+    /// Takes a packet in the clear, which may be a call for reports.
+    fn take_opened(&mut self, packet: &[u8], arrival: Option<&Arrival>) -> Result<()> {
+        let Some(arrival) = arrival.filter(|_| report::is_call(packet)) else {
+            return self.take_packet(packet);
+        };
+        if let Some(reporting) = &mut self.reporting {
+            reporting.take(packet, arrival, &self.decoder, self.opener.as_ref(), self.now);
+        }
+        Ok(())
+    }
+
+    /// Takes a packet of a stream, in the clear.
     fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
         let fate = self.decoder.receive(packet);
         self.received.count(fate);

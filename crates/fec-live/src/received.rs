@@ -85,6 +85,8 @@ pub struct Received {
     pub broken_frames: u64,
     /// Packets that the kernel had no room for, if the kernel tells.
     pub kernel_drops: Option<u64>,
+    /// Reports that were sent to senders that called for them.
+    pub reports: u64,
     /// The decoder's counts.
     pub statistics: Statistics,
     /// The quality of the link.

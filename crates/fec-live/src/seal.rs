@@ -12,13 +12,26 @@ use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use fec_keys::cipher::{AeadKey, Cipher, derive};
 use std::time::Duration;
 
+/// The salt of all keys.
+const SALT: &[u8] = b"fec live stream";
+
 /// Most streams whose keys a receiver remembers.
 const MOST_STREAMS: usize = 64;
+
+/// Most receivers whose keys a sender remembers.
+const MOST_RECEIVERS: usize = 64;
 
 /// The key of one stream, by HKDF-SHA256 (RFC 5869).
 fn key_of(cipher: Cipher, key: &StreamKey, stream_id: u64) -> AeadKey {
     let info = [&b"fec stream 1, sender to receivers"[..], &[cipher.number()], &stream_id.to_le_bytes()];
-    AeadKey::new(cipher, &derive(b"fec live stream", key.bytes(), &info))
+    AeadKey::new(cipher, &derive(SALT, key.bytes(), &info))
+}
+
+/// The key of one receiver's reports on a stream.
+fn report_key(cipher: Cipher, key: &StreamKey, stream_id: u64, receiver: u64) -> AeadKey {
+    let (stream_id, receiver) = (stream_id.to_le_bytes(), receiver.to_le_bytes());
+    let info = [&b"fec stream 1, receiver to sender"[..], &[cipher.number()], &stream_id, &receiver];
+    AeadKey::new(cipher, &derive(SALT, key.bytes(), &info))
 }
 
 /// The time by this machine's clock, in seconds since 1970, modulo 2^32.
@@ -43,7 +56,11 @@ pub(super) struct Sealer {
 impl Sealer {
     /// A sealer for the stream of this number, which no other stream of this key may have.
     pub(super) fn new(key: &StreamKey, cipher: Cipher, stream_id: u64) -> Sealer {
-        Sealer { cipher, key: key_of(cipher, key, stream_id), counter: 0, sealed: Vec::new() }
+        Sealer::with(cipher, key_of(cipher, key, stream_id))
+    }
+
+    fn with(cipher: Cipher, key: AeadKey) -> Sealer {
+        Sealer { cipher, key, counter: 0, sealed: Vec::new() }
     }
 
     pub(super) fn cipher(&self) -> Cipher {
@@ -105,6 +122,13 @@ struct Opened {
 impl Opener {
     pub(super) fn new(key: StreamKey, max_age: Option<u32>) -> Opener {
         Opener { key, max_age, streams: Vec::new(), newest: None }
+    }
+
+    /// A sealer for the reports of the receiver of this number, which no other receiver of the stream may have; `None`
+    /// before a packet of the stream was opened.
+    pub(super) fn report_sealer(&self, stream_id: u64, receiver: u64) -> Option<Sealer> {
+        let stream = self.streams.iter().find(|stream| stream.stream_id == stream_id)?;
+        Some(Sealer::with(stream.cipher, report_key(stream.cipher, &self.key, stream_id, receiver)))
     }
 
     /// Opens a packet in place, and returns it. Bytes that are no packet may be changed. `came` is the time at which
@@ -169,6 +193,43 @@ impl Opener {
     }
 }
 
+/// Opens the reports on one stream. Copies are the caller's affair: a report has a number.
+pub(super) struct ReportOpener {
+    key: StreamKey,
+    cipher: Cipher,
+    stream_id: u64,
+    /// The receivers that have reported, the most recent last.
+    receivers: Vec<(u64, AeadKey)>,
+}
+
+impl ReportOpener {
+    /// An opener for reports on the stream of this number, which is sealed with `cipher`.
+    pub(super) fn new(key: &StreamKey, cipher: Cipher, stream_id: u64) -> ReportOpener {
+        ReportOpener { key: key.clone(), cipher, stream_id, receivers: Vec::new() }
+    }
+
+    /// Opens a report in place, and returns it; `None` if it is not authentic. Bytes that are no report may be changed.
+    pub(super) fn open<'a>(&mut self, bytes: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let sealed = sealed_packet::parse(bytes).ok()?;
+        if sealed.authentication != self.cipher.number() || sealed.stream_id != self.stream_id {
+            return None;
+        }
+        let known = self.receivers.iter().position(|(receiver, _)| *receiver == sealed.number);
+        let (receiver, key) = match known {
+            Some(at) => self.receivers.remove(at),
+            None => (sealed.number, report_key(self.cipher, &self.key, self.stream_id, sealed.number)),
+        };
+        let opened = decrypt(&key, &sealed, bytes).is_ok();
+        if opened || known.is_some() {
+            if self.receivers.len() == MOST_RECEIVERS {
+                self.receivers.remove(0);
+            }
+            self.receivers.push((receiver, key));
+        }
+        opened.then(|| sealed.packet(bytes))
+    }
+}
+
 /// Decrypts the sealed part of a packet in place, if it is authentic.
 fn decrypt(key: &AeadKey, sealed: &Sealed, bytes: &mut [u8]) -> Result<(), NotOpened> {
     key.open(&sealed.nonce(), &sealed.head, &mut bytes[HEAD..]).map(|_| ()).map_err(|_| NotOpened::Forged)
@@ -219,6 +280,60 @@ mod tests {
             assert!(opened == Ok(packet), "{vector}");
             assert_eq!(opener.open_at(&mut sealed.clone(), time), Err(NotOpened::Copy), "{vector}");
         }
+    }
+
+    /// A report is sealed with its receiver's key, and opens with no other. A call is a packet of the stream.
+    #[test]
+    fn reports_are_sealed_as_the_other_implementation_does() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/stream-reports.json");
+        let vectors: Vec<Value> =
+            serde_json::from_slice(&std::fs::read(file).expect("the vectors are there"))
+                .expect("they are JSON");
+        let key = StreamKey::read(std::path::Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/golden/stream/sealed.key"
+        )));
+        let key = key.expect("the key of the vectors");
+        let mut seen = 0;
+        for vector in vectors.iter().filter(|vector| vector["error"].is_null()) {
+            let packet = bytes_of(vector, "packet");
+            let number = |at: usize| u64::from_le_bytes(packet[at..at + 8].try_into().expect("8 bytes"));
+            let (stream_id, receiver) = (number(8), number(16));
+            for of in vector["sealed"].as_array().expect("a list") {
+                seen += 1;
+                let cipher = Cipher::from_number(of["authentication"].as_u64().expect("a number") as u8);
+                let (cipher, expected) = (cipher.expect("a cipher"), bytes_of(of, "bytes"));
+                let is_report = packet[5] == 4;
+                let mut sealer = if is_report {
+                    Sealer::with(cipher, report_key(cipher, &key, stream_id, receiver))
+                } else {
+                    Sealer::new(&key, cipher, stream_id)
+                };
+                sealer.counter = of["counter"].as_u64().expect("a number");
+                let time = of["time"].as_u64().expect("a number") as u32;
+                assert!(sealer.seal_at(&packet, time) == expected, "{vector}");
+                let mut opener = ReportOpener::new(&key, cipher, stream_id);
+                let opened = opener.open(&mut expected.clone()).map(|opened| opened.to_vec());
+                assert_eq!(opened, is_report.then_some(packet.clone()), "{vector}");
+                let other = match cipher {
+                    Cipher::Aes256Gcm => Cipher::ChaCha20Poly1305,
+                    _ => Cipher::Aes256Gcm,
+                };
+                for mut wrong in [
+                    ReportOpener::new(&key, cipher, stream_id ^ 1),
+                    ReportOpener::new(&key, other, stream_id),
+                    ReportOpener::new(&StreamKey::new([3; 32]), cipher, stream_id),
+                ] {
+                    assert!(wrong.open(&mut expected.clone()).is_none(), "{vector}");
+                }
+                for bit in (0..8 * expected.len()).step_by(7) {
+                    let mut changed = expected.clone();
+                    changed[bit / 8] ^= 1 << (bit % 8);
+                    assert!(opener.open(&mut changed).is_none(), "bit {bit}");
+                }
+            }
+        }
+        assert!(seen >= 14, "{seen}");
     }
 
     /// Opens a copy.

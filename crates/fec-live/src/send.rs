@@ -5,16 +5,20 @@
 
 use super::LiveError;
 use super::ages::Ages;
-use super::chunk::Chunk;
+use super::feedback::{Feedback, Wanted};
+pub use super::feedback::{FeedbackOutcome, ReceiverOutcome};
 use super::impair::{Channel, Impairment};
 use super::key::StreamKey;
 use super::output::Output;
+use super::packetizer::Packetizer;
+pub use super::packetizer::Sent;
 use super::paths::{Way, Ways};
+pub use super::rate::RateBounds;
 use super::reader_thread::{Next, ReaderThread};
-use super::seal::Sealer;
+use super::seal::{ReportOpener, Sealer};
 pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
-use super::udp::{self, MAX_DATAGRAM, Replies};
+use super::udp::{self, MAX_DATAGRAM};
 use fec_base::context::{Context, Settings, Silent};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::system;
@@ -26,15 +30,6 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// Repetitions of the end on a network, where every packet may be lost, and the pause before each.
-const ENDS: u32 = 5;
-const END_PAUSE: Duration = Duration::from_millis(20);
-/// Interval of keep-alives on an idle stream.
-const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// Factor by which an early repair packet waits longer for each row that the ratio does not owe yet.
-const PATIENCE: f64 = 4.0;
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// Time in which a sender that waits for input notices that it must stop.
 const NOTICE: Duration = Duration::from_millis(50);
 
@@ -89,8 +84,12 @@ pub struct SendOptions {
     pub payload: u16,
     /// The way repair packets are made.
     pub profile: Profile,
-    /// The number of repair packets.
+    /// The number of repair packets; with [`reports`](Self::reports), as long as nobody reports.
     pub ratio: Ratio,
+    /// The bounds in which the number of repair packets follows the loss that receivers report; `None` calls for no
+    /// reports. It needs a network, no group of receivers, and a profile whose window slides; elsewhere nothing is
+    /// called for.
+    pub reports: Option<RateBounds>,
     /// The age after which packets are not protected any more: lost ones are repaired by then or never. `None` protects
     /// packets as long as they are in the window, however slow the stream is. A packet leaves the window only with its
     /// block, so a slow stream protects packets beyond this age.
@@ -117,6 +116,7 @@ impl Default for SendOptions {
             payload: 1350,
             profile: Profile::Bounded,
             ratio: Ratio::new(1, 6).expect("neither is 0"),
+            reports: None,
             latency: None,
             flush: Duration::from_millis(20),
             mbps: None,
@@ -132,34 +132,6 @@ pub enum PacketDestination<'a> {
     Bytes(Output<'a>),
     /// Datagrams, each sent over all of these ways.
     Udp(Vec<Way>),
-}
-
-/// Counts of a sent stream.
-#[must_use = "packets may not have gone out"]
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// The parameters that the packets name.
-    pub parameters: Parameters,
-    /// Bytes of the payload.
-    pub payload_bytes: u64,
-    /// Packets with a part of the payload.
-    pub source_packets: u64,
-    /// Repair packets.
-    pub repair_packets: u64,
-    /// Packets that tell the progress of the stream, or its end.
-    pub marks: u64,
-    /// Bytes of all packets, without frames and network headers.
-    pub sent_bytes: u64,
-    /// The cipher that sealed the packets.
-    pub cipher: Option<Cipher>,
-    /// Packets that the impairment lost on purpose.
-    pub impaired_lost: u64,
-    /// Packets that the system did not take while the network was away.
-    pub unsent: u64,
-    /// True if sending was stopped before the input had ended.
-    pub stopped: bool,
-    /// The network's replies to the packets.
-    pub replies: Replies,
 }
 
 /// Sends all of `input` as it comes; errors name it `place`.
@@ -180,6 +152,7 @@ pub fn send(
 pub struct StreamSender {
     encoder: Encoder,
     sealer: Option<Sealer>,
+    feedback: Option<Wanted>,
     channel: Option<Channel>,
     latency: Option<Duration>,
     flush: Duration,
@@ -213,8 +186,17 @@ impl StreamSender {
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
         let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
         let sealer = options.sealing.as_ref().map(seal);
+        let feedback = match options.reports.filter(|_| encoder.slides()) {
+            Some(bounds) => Some(Wanted {
+                fixed: options.ratio,
+                bounds,
+                token: random_id()?.max(1),
+                opener: options.sealing.as_ref().map(|of| ReportOpener::new(&of.key, of.cipher, stream_id)),
+            }),
+            None => None,
+        };
         let &SendOptions { latency, flush, mbps, .. } = options;
-        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
+        Ok(StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps })
     }
 
     /// Sends `input` as it comes, until it ends or `watcher` stops it, and then announces the end. Errors name the
@@ -232,14 +214,16 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
+        let StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps } = self;
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
         let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
         let fail = |e| Error::io(Action::Read, place.clone(), e);
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter(Action::Encode, None);
-        let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
+        let feedback = feedback.filter(|_| transmitter.is_unicast());
+        let feedback = feedback.map(|of| Feedback::new(of, parameters, transmitter.ways(), Instant::now()));
+        let mut packets = Packetizer::new(encoder, transmitter, feedback, latency.map(Ages::new), flush);
         let mut stopped = false;
         while !stopped {
             let next = match reader.try_next() {
@@ -252,6 +236,9 @@ impl StreamSender {
             };
             stopped = packets.transmitter.is_stopped();
             packets.transmitter.tell();
+            if let Some(ratio) = packets.transmitter.wanted_ratio() {
+                packets.set_ratio(ratio);
+            }
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -294,192 +281,6 @@ fn open<'a>(
                 return Err(Error::at(Action::SendTo, place, LiveError::PacketsTooLong { most }));
             }
             Ways::open(ways, overhead).map(Link::Udp)
-        }
-    }
-}
-
-/// Cuts the input into payloads and watches the clock.
-struct Packetizer<'a> {
-    encoder: Encoder,
-    transmitter: Transmitter<'a>,
-    /// The ages of packets, which end their protection; `None` for endless protection.
-    ages: Option<Ages>,
-    /// Bytes that do not fill a packet yet.
-    partial: Vec<u8>,
-    /// The most bytes of a payload.
-    payload: usize,
-    payload_bytes: u64,
-    wait: Duration,
-    /// The time at which the oldest byte of `partial` came.
-    partial_since: Option<Instant>,
-    /// The sending time of the oldest packet that no repair packet covers.
-    uncovered_since: Option<Instant>,
-}
-
-impl<'a> Packetizer<'a> {
-    fn new(
-        encoder: Encoder,
-        transmitter: Transmitter<'a>,
-        ages: Option<Ages>,
-        wait: Duration,
-    ) -> Packetizer<'a> {
-        let payload = usize::from(encoder.parameters().payload);
-        let partial = Vec::with_capacity(payload);
-        Packetizer {
-            encoder,
-            transmitter,
-            ages,
-            partial,
-            payload,
-            payload_bytes: 0,
-            wait,
-            partial_since: None,
-            uncovered_since: None,
-        }
-    }
-
-    /// Sends the bytes of a chunk. Drops the rest if sending must end and would have to wait for its pace.
-    fn take(&mut self, chunk: &Chunk) -> Result<()> {
-        for mut bytes in chunk.parts() {
-            while !bytes.is_empty() {
-                if self.transmitter.is_cut_short() {
-                    return Ok(());
-                }
-                let room = self.payload - self.partial.len();
-                let (piece, rest) = bytes.split_at(room.min(bytes.len()));
-                bytes = rest;
-                if self.partial.is_empty() && piece.len() == self.payload {
-                    self.push(piece)?;
-                    continue;
-                }
-                if self.partial.is_empty() {
-                    self.partial_since = Some(Instant::now());
-                }
-                self.partial.extend_from_slice(piece);
-                if self.partial.len() == self.payload {
-                    self.push_partial()?;
-                }
-            }
-        }
-        if self.wait.is_zero() {
-            self.push_partial()?;
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, payload: &[u8]) -> Result<()> {
-        // The pace may have spread a chunk over a long time.
-        self.let_go();
-        let transmitter = &mut self.transmitter;
-        self.payload_bytes += payload.len() as u64;
-        self.encoder
-            .push(payload, &mut |packet| transmitter.send(packet))
-            .map_err(|e| Error::new(Action::Encode, LiveError::from(e)))?;
-        if !self.encoder.is_uncovered() {
-            self.uncovered_since = None;
-        } else if self.uncovered_since.is_none() {
-            self.uncovered_since = Some(self.partial_since.unwrap_or_else(Instant::now));
-        }
-        transmitter.result()
-    }
-
-    fn push_partial(&mut self) -> Result<()> {
-        if self.partial.is_empty() {
-            return Ok(());
-        }
-        let partial = std::mem::take(&mut self.partial);
-        let done = self.push(&partial);
-        self.partial = partial;
-        self.partial.clear();
-        self.partial_since = None;
-        done
-    }
-
-    /// The time at which uncovered packets get a repair packet early. The wait grows with the rows that are ahead of
-    /// the ratio. A slow input therefore takes only a few more repair packets than a fast one, and the last packet
-    /// before a long pause gets its own.
-    fn early_at(&self) -> Option<Instant> {
-        let ahead = self.encoder.ahead();
-        let wait = if ahead > 0.0 {
-            let seconds = self.wait.max(SHORTEST_WAIT).as_secs_f64() * PATIENCE.powf(ahead);
-            Duration::from_secs_f64(seconds.min(LONGEST_WAIT.as_secs_f64()))
-        } else {
-            self.wait
-        };
-        self.uncovered_since.map(|since| since + wait)
-    }
-
-    /// Ends the protection of packets that are too old.
-    fn let_go(&mut self) {
-        if let Some(ages) = &mut self.ages
-            && let Some(needed) = ages.needed(self.encoder.sent(), Instant::now())
-        {
-            self.encoder.acknowledge(needed);
-        }
-    }
-
-    /// The time at which the timer is due.
-    fn deadline(&self) -> Instant {
-        let partial = self.partial_since.map(|since| since + self.wait);
-        let alive = self.transmitter.last_sent() + KEEP_ALIVE;
-        partial.into_iter().chain(self.early_at()).fold(alive, Instant::min)
-    }
-
-    fn timer(&mut self) -> Result<()> {
-        let now = Instant::now();
-        self.let_go();
-        if self.partial_since.is_some_and(|since| now >= since + self.wait) {
-            self.push_partial()?;
-            self.transmitter.release()?;
-        }
-        if self.early_at().is_some_and(|at| now >= at) {
-            let transmitter = &mut self.transmitter;
-            self.encoder.flush(&mut |packet| transmitter.send(packet));
-            self.uncovered_since = None;
-            transmitter.release()?;
-        }
-        let transmitter = &mut self.transmitter;
-        if now >= transmitter.last_sent() + KEEP_ALIVE {
-            self.encoder.keep_alive(&mut |packet| transmitter.send(packet));
-        }
-        transmitter.result()
-    }
-
-    /// Ends the stream after its input.
-    fn finish(&mut self) -> Result<()> {
-        self.push_partial()?;
-        let transmitter = &mut self.transmitter;
-        let mut end = Vec::new();
-        self.encoder.finish(&mut |packet| {
-            transmitter.send(packet);
-            end.clear();
-            end.extend_from_slice(packet);
-        });
-        transmitter.release()?;
-        if transmitter.is_network() {
-            for _ in 0..ENDS {
-                std::thread::sleep(END_PAUSE);
-                transmitter.send(&end);
-                transmitter.release()?;
-            }
-        }
-        transmitter.listen()
-    }
-
-    fn sent(&self) -> Sent {
-        let packets = self.transmitter.sent();
-        Sent {
-            parameters: *self.encoder.parameters(),
-            payload_bytes: self.payload_bytes,
-            source_packets: packets.source,
-            repair_packets: packets.repair,
-            marks: packets.marks,
-            sent_bytes: packets.bytes,
-            cipher: self.transmitter.cipher(),
-            impaired_lost: self.transmitter.lost(),
-            unsent: self.transmitter.unsent(),
-            stopped: false,
-            replies: self.transmitter.replies(),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::seal::Sealer;
 use super::udp::Replies;
 use fec_base::context::Silent;
 use fec_base::error::{Error, Result};
+use fec_core::window::Ratio;
 use fec_keys::cipher::Cipher;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,13 @@ pub trait SendWatcher {
     /// Tells that the network has reported, for the first time, that nobody receives the packets or that there is no
     /// route to them. The stream goes on.
     fn not_received(&mut self, _replies: &Replies) {}
+
+    /// The ratio of repair packets to source packets from now on, if it is to change; see
+    /// [`Encoder::set_ratio`](fec_core::window::Encoder::set_ratio). It is called between chunks of the input, at least
+    /// 20 times a second.
+    fn ratio(&mut self) -> Option<Ratio> {
+        None
+    }
 }
 
 impl SendWatcher for Silent {}
@@ -39,6 +47,7 @@ pub(super) struct SentPackets {
     pub(super) source: u64,
     pub(super) repair: u64,
     pub(super) marks: u64,
+    pub(super) calls: u64,
     /// Bytes of all of them.
     pub(super) bytes: u64,
 }
@@ -104,6 +113,31 @@ impl<'a> Transmitter<'a> {
         }
     }
 
+    /// The ratio that the watcher wants from now on.
+    pub(super) fn wanted_ratio(&mut self) -> Option<Ratio> {
+        self.watcher.ratio()
+    }
+
+    /// Hands each datagram that came back over a way to `on`, with the number of the way.
+    pub(super) fn receive(&mut self, on: &mut dyn FnMut(usize, &mut [u8])) {
+        if let Link::Udp(ways) = &mut self.link {
+            ways.receive(on);
+        }
+    }
+
+    /// Number of ways; 0 for a byte stream.
+    pub(super) fn ways(&self) -> usize {
+        match &self.link {
+            Link::Bytes { .. } => 0,
+            Link::Udp(ways) => ways.count(),
+        }
+    }
+
+    /// Tells whether packets go over a network, each way to one place.
+    pub(super) fn is_unicast(&self) -> bool {
+        matches!(&self.link, Link::Udp(ways) if ways.are_unicast())
+    }
+
     /// Tells whether sending must end, and the pace had to wait: there is no time for all that was read.
     pub(super) fn is_cut_short(&self) -> bool {
         self.hurried_since.is_some()
@@ -143,6 +177,7 @@ impl<'a> Transmitter<'a> {
             Some(1) if self.is_hurried() => return,
             Some(0) => self.sent.source += 1,
             Some(1) => self.sent.repair += 1,
+            Some(3) => self.sent.calls += 1,
             _ => self.sent.marks += 1,
         }
         let packet = match &mut self.sealer {

@@ -9,12 +9,16 @@ from ..basics import ceil_div
 from ..hashes import crc32c
 
 MAGIC = bytes.fromhex("89666570")
-SOURCE, REPAIR, MARK = 0, 1, 2
+SOURCE, REPAIR, MARK, CALL, REPORT = 0, 1, 2, 3, 4
 BOUNDED, CLASSIC, CLASSIC_BLOCKS, BLOCKS = 1, 2, 3, 4
 PROFILES = {"bounded": BOUNDED, "classic": CLASSIC, "classic-blocks": CLASSIC_BLOCKS, "blocks": BLOCKS}
 MASK = (1 << 64) - 1
 Params = namedtuple("Params", "profile id W P D")
 Row = namedtuple("Row", "number first count part symbol")
+Call = namedtuple("Call", "number time token answers")
+Report = namedtuple(
+    "Report",
+    "receiver token challenge number time held lacking clock begin heard received rows oldest lost bursts longest delay")
 
 
 class Bad(Exception):
@@ -68,8 +72,8 @@ def open_symbol(p, seq, symbol):
     return payload if size <= p.P and not any(symbol[6 + size:]) and value == payload_sum(p.id, seq, payload) else None
 
 
-def parse(packet):
-    """(Params, type, number, contents of the body), by the rules of §13.1 in their order."""
+def parse_header(packet, kinds):
+    """(Params, type, number, body) of a packet of these types, by the rules of §13.1 in their order."""
     if packet[:4] != MAGIC:
         raise Bad("magic", "magic")
     if len(packet) < 36:
@@ -78,7 +82,7 @@ def parse(packet):
     body = packet[36:]
     if version != 1:
         raise Bad("version", "version")
-    if kind > 2:
+    if kind not in kinds:
         raise Bad("type", "type")
     if auth:
         raise Bad("authentication", "authentication")
@@ -92,7 +96,13 @@ def parse(packet):
         raise Bad("invalid", "block")
     if number >= 1 << 63:
         raise Bad("invalid", "number")
-    p = Params(profile, stream_id, W, P, D)
+    return Params(profile, stream_id, W, P, D), kind, number, body
+
+
+def parse(packet):
+    """(Params, type, number, contents of the body) of a packet of a stream."""
+    p, kind, number, body = parse_header(packet, (SOURCE, REPAIR, MARK))
+    profile, stream_id, W, P, D = p
     if kind == SOURCE:
         if len(body) < 6 or len(body) != struct.unpack_from("<H", body, 4)[0] + 6:
             raise Bad("damaged", "length")
@@ -124,6 +134,42 @@ def parse(packet):
     return p, kind, number, Row(number, first, count, part, body[16:])
 
 
+def call_packet(p, call, **lie):
+    body = struct.pack("<QQI", call.time, call.token, lie.pop("count", len(call.answers)))
+    body += b"".join(struct.pack("<Q", answer) for answer in call.answers)
+    return header(p, CALL, call.number, body, **lie) + body
+
+
+def report_packet(p, report, **lie):
+    body = struct.pack("<QQQQIIQQQQQQQIII", *report[1:])
+    return header(p, REPORT, report.receiver, body, **lie) + body
+
+
+def parse_control(packet):
+    """(Params, a call or a report), by §13.4."""
+    p, kind, number, body = parse_header(packet, (CALL, REPORT))
+    if kind == CALL:
+        if len(body) < 20:
+            raise Bad("damaged", "length")
+        time, token, count = struct.unpack_from("<QQI", body)
+        if count > 4:
+            raise Bad("invalid", "answers")
+        if len(body) != 20 + 8 * count:
+            raise Bad("damaged", "length")
+        answers = struct.unpack_from("<%dQ" % count, body, 20)
+        if token == 0 or 0 in answers:
+            raise Bad("invalid", "zero")
+        return p, Call(number, time, token, list(answers))
+    if len(body) != 108:
+        raise Bad("damaged", "length")
+    r = Report(number, *struct.unpack("<QQQQIIQQQQQQQIII", body))
+    if r.token == 0 or r.challenge == 0 or max(r.heard, r.rows) >= 1 << 63 or not r.begin <= r.oldest <= r.heard:
+        raise Bad("invalid", "numbers")
+    if r.received > r.heard - r.begin or r.lost > r.heard or r.lacking > 65536:
+        raise Bad("invalid", "counts")
+    return p, r
+
+
 CIPHERS = {1: aes_256_gcm, 2: chacha20_poly1305}
 
 
@@ -134,19 +180,32 @@ def stream_key(key, authentication, stream_id):
     return hmac.new(pseudorandom, info + b"\1", hashlib.sha256).digest()
 
 
+def report_key(key, authentication, stream_id, receiver):
+    pseudorandom = hmac.new(b"fec live stream", key, hashlib.sha256).digest()
+    info = b"fec stream 1, receiver to sender" + struct.pack("<BQQ", authentication, stream_id, receiver)
+    return hmac.new(pseudorandom, info + b"\1", hashlib.sha256).digest()
+
+
+def packet_key(key, authentication, packet):
+    stream_id, number = struct.unpack_from("<QQ", packet, 8)
+    if packet[5] == REPORT:
+        return report_key(key, authentication, stream_id, number)
+    return stream_key(key, authentication, stream_id)
+
+
 def seal(key, authentication, packet, time, counter):
     head = packet[:6] + bytes([authentication]) + packet[7:32] + struct.pack("<IQ", time, counter)
-    out, tag = CIPHERS[authentication](stream_key(key, authentication, struct.unpack_from("<Q", packet, 8)[0]), head[32:], head, packet[36:])
+    out, tag = CIPHERS[authentication](packet_key(key, authentication, packet), head[32:], head, packet[36:])
     return head + out + tag
 
 
 def unseal(key, sealed, seen):
     """The packet in a sealed one, or None; `seen` holds the streams and counters that came before."""
-    if sealed[:4] != MAGIC or len(sealed) < 60 or sealed[4] != 1 or sealed[5] > 2 or sealed[6] not in CIPHERS:
+    if sealed[:4] != MAGIC or len(sealed) < 60 or sealed[4] != 1 or sealed[5] > 4 or sealed[6] not in CIPHERS:
         return None
     head, body, tag = sealed[:44], sealed[44:-16], sealed[-16:]
     stream_id, counter = struct.unpack_from("<Q", head, 8)[0], struct.unpack_from("<Q", head, 36)[0]
-    out, expected = CIPHERS[head[6]](stream_key(key, head[6], stream_id), head[32:], head, body, True)
+    out, expected = CIPHERS[head[6]](packet_key(key, head[6], head), head[32:], head, body, True)
     if tag != expected or (stream_id, counter) in seen:
         return None
     seen.add((stream_id, counter))

@@ -8,8 +8,9 @@ import struct
 from ..basics import generate, store
 from .frames import DELIMITER, deframe, frames
 from .packets import (
-    BLOCKS, BOUNDED, CIPHERS, CLASSIC, CLASSIC_BLOCKS, MAGIC, PROFILES, REPAIR, SOURCE, Bad, Params, Row, header,
-    mark_packet, parse, passphrase_key, repair_packet, seal, source_packet, symbol_of, unseal_all,
+    BLOCKS, BOUNDED, CIPHERS, CLASSIC, CLASSIC_BLOCKS, MAGIC, MASK, PROFILES, REPAIR, SOURCE, Bad, Call, Params,
+    Report, Row, call_packet, header, mark_packet, parse, parse_control, passphrase_key, repair_packet,
+    report_packet, seal, source_packet, symbol_of, unseal_all,
 )
 from .receiver import receive
 from .rows import Draws, row_symbol
@@ -245,6 +246,67 @@ def sealed_cases():
         yield "passphrase-%d" % authentication, passphrase_key("correct horse battery"), authentication, 1, 2, packets["source"]
 
 
+def control_cases():
+    """A call or report for each rule of §13.4: (name, rule, kind or None, packet)."""
+    p = Params(BOUNDED, 0x0123456789ABCDEF, 480, 32, 240)
+    report = Report(0x7766554433221100, 5, 6, 7, 8_000_000, 900, 10, 1_800_000_000_000_000, 11, 500, 480, 77, 450, 3, 12, 13, 14_000)
+    top = (1 << 63) - 1
+
+    def C(number=3, time=4_000_000, token=5, answers=(), **lie):
+        return call_packet(p, Call(number, time, token, list(answers)), **lie)
+
+    def R(**changes):
+        lie = {name: changes.pop(name) for name in list(changes) if name not in Report._fields}
+        return report_packet(p, report._replace(**changes), **lie)
+
+    yield "call", "§13.4 a good call", None, C()
+    yield "call-answers", "§13.4 four answers", None, C(answers=(1, 2, 3, MASK))
+    yield "call-largest", "§13.4 the largest numbers", None, C(number=top, time=MASK, token=MASK)
+    yield "report", "§13.4 a good report", None, R()
+    yield "report-empty", "§13.4 nothing came yet", None, R(lacking=0, begin=0, heard=0, received=0, rows=0, oldest=0, lost=0, bursts=0, longest=0, delay=0)
+    yield "report-largest", "§13.4 the largest numbers", None, R(
+        receiver=top, token=MASK, challenge=MASK, number=MASK, time=MASK, held=(1 << 32) - 1, lacking=65536, clock=MASK, begin=0, heard=top,
+        received=top, rows=top, oldest=top, lost=top, bursts=(1 << 32) - 1, longest=(1 << 32) - 1, delay=(1 << 32) - 1)
+    yield "report-all-missing", "§13.4 nothing of it came", None, R(begin=500, heard=500, received=0, oldest=500, lost=500)
+    for name, make in (("call", C), ("report", R)):
+        good = make()
+        yield name + "-magic", "§13.1 rule 1: magic", "magic", make(magic=MAGIC[:3] + b"q")
+        yield name + "-version", "§13.1 rule 1: version", "version", make(version=2)
+        yield name + "-sum", "§13.1 rule 1: checksum", "damaged", make(sum=1)
+        yield name + "-body", "§13.1 rule 1: checksum", "damaged", good[:-1] + bytes([good[-1] ^ 1])
+        yield name + "-authentication", "§13.1 rule 1: authentication", "authentication", make(auth=1)
+        yield name + "-profile", "§13.1 rule 1: profile", "profile", make(profile=5)
+        yield name + "-window", "§13.1 rule 2: W", "invalid", make(W=0)
+        yield name + "-number", "§13.1 rule 3: number", "invalid", make(nr=1 << 63)
+        yield name + "-short", "§13.4 ends there", "damaged", good[:-1]
+        yield name + "-header", "§13.4 ends there", "damaged", make()[:36]
+    yield "source-type", "§13.4 types 3 and 4", "type", source_packet(p, 7, b"payload")
+    yield "mark-type", "§13.4 types 3 and 4", "type", mark_packet(p, 7, 0)
+    yield "call-type", "§13.4 types 3 and 4", "type", C(type=5)
+    yield "call-token", "§13.4 a token is not 0", "invalid", C(token=0)
+    yield "call-answer", "§13.4 an answer is not 0", "invalid", C(answers=(1, 0))
+    yield "call-five", "§13.4 four answers at most", "invalid", C(answers=(1, 2, 3, 4, 5))
+    yield "call-fewer", "§13.4 ends there", "damaged", C(answers=(1, 2), count=3)
+    yield "call-more", "§13.4 ends there", "damaged", C(answers=(1, 2), count=1)
+    for name, changes in (
+            ("token", dict(token=0)), ("challenge", dict(challenge=0)), ("heard", dict(heard=1 << 63)), ("rows", dict(rows=1 << 63)),
+            ("begin", dict(begin=501)), ("oldest-before", dict(oldest=10)), ("oldest-behind", dict(oldest=501)),
+            ("received", dict(received=490)), ("lost", dict(lost=501)), ("lacking", dict(lacking=65537))):
+        yield "report-" + name, "§13.4 the bounds of the fields", "invalid", R(**changes)
+
+
+def control_vector(case):
+    name, rule, kind, packet = case
+    vector = dict(name=name, rule=rule, error=kind, packet=packet.hex())
+    if kind is None:
+        content = parse_control(packet)[1]
+        # Numbers above 2^53 are no numbers in every reader of JSON.
+        strings = {field: [str(x) for x in value] if isinstance(value, list) else str(value) for field, value in content._asdict().items()}
+        vector["content"] = strings
+        vector["sealed"] = [dict(authentication=a, time=1_800_000_000, counter=5, bytes=seal(KEY, a, packet, 1_800_000_000, 5).hex()) for a in CIPHERS]
+    return vector
+
+
 def sealed_vector(case):
     name, key, authentication, time, counter, packet = case
     return dict(name=name, key=key.hex(), authentication=authentication, time=time, counter=counter, packet=packet.hex(), sealed=seal(key, authentication, packet, time, counter).hex())
@@ -301,6 +363,7 @@ def golden(folder):
         files.append(dict(file_vector(case), key="stream/sealed.key"))
     write_json(os.path.join(folder, "stream-files.json"), files)
     write_json(os.path.join(folder, "stream-sealed.json"), [sealed_vector(case) for case in sealed_cases()])
+    write_json(os.path.join(folder, "stream-reports.json"), [control_vector(case) for case in control_cases()])
     print("%d encodings, %d packets, %d framed streams" % (len(encodings), len(packets), len(files)))
     return 0
 
@@ -327,6 +390,14 @@ def check(folder):
         except Bad as error:
             kind = error.kind
         expect(kind == v["error"], "%s: %s instead of %s" % (v["name"], kind, v["error"]))
+    for case, v in zip(control_cases(), read("stream-reports.json")):
+        try:
+            parse_control(bytes.fromhex(v["packet"]))
+            kind = None
+        except Bad as error:
+            kind = error.kind
+        expect(kind == v["error"], "%s: %s instead of %s" % (v["name"], kind, v["error"]))
+        expect(control_vector(case) == v, v["name"] + ": differs")
     for case, v in zip(sealed_cases(), read("stream-sealed.json")):
         expect(sealed_vector(case) == v, v["name"] + ": differs")
     for v in read("stream-files.json"):

@@ -215,6 +215,12 @@ pub fn coarse_time() -> Timespec {
     clock_gettime(ClockId::Realtime)
 }
 
+/// [`coarse_time`] as the time since 1970; zero before that.
+pub fn since_1970() -> std::time::Duration {
+    let time = coarse_time();
+    std::time::Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec as u32)
+}
+
 /// Fills `out` from the system's source of randomness. Systems have different calls for that, and `getrandom` knows
 /// them.
 ///

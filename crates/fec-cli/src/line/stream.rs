@@ -5,7 +5,7 @@ use fec_core::window::{Profile, Ratio};
 use fec_live::impair::Impairment;
 use fec_live::key::StreamKey;
 use fec_live::receive::{Deadline, GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, ReceiveOptions};
-use fec_live::send::{NETWORK_LATENCY, RATES, Sealing, SendOptions};
+use fec_live::send::{NETWORK_LATENCY, RATES, RateBounds, Sealing, SendOptions};
 use fec_live::udp::Interface;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,9 +26,11 @@ pub(crate) struct Send {
     /// Send a live stream of packets, with repair packets among them, instead of making shards
     #[arg(long)]
     pub(crate) stream: bool,
-    /// Repair packets for source packets
-    #[arg(long, value_name = "R/S", default_value = "1/6", value_parser = ratio)]
-    pub(crate) rate: Ratio,
+    /// Repair packets for source packets. auto follows the loss that the receiver reports, between two bounds, and is
+    /// 1/6 as long as it does not report; @FILE is read again whenever it changes [default: auto to one receiver over
+    /// a network, otherwise 1/6]
+    #[arg(long, value_name = "R/S|auto[:R/S..R/S]|@FILE", value_parser = rate)]
+    pub(crate) rate: Option<Rate>,
     /// Source packets that a repair packet covers, up to 65536
     #[arg(long, value_name = "PACKETS", default_value_t = 6000)]
     pub(crate) window: u32,
@@ -123,6 +125,9 @@ pub(crate) struct Receive {
     /// Use this network interface
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
+    /// Send nothing back: a sender with --rate auto then keeps to 1/6
+    #[arg(long)]
+    pub(crate) no_reports: bool,
 }
 
 impl Receive {
@@ -151,6 +156,7 @@ impl Receive {
             },
             wait: self.wait_ms.map(milliseconds),
             follow: self.follow,
+            reports: !self.no_reports,
             tell_every: self.stats.map(|_| STATS),
         }
     }
@@ -173,11 +179,29 @@ impl Send {
             block: self.block,
             payload: self.packet.0.unwrap_or(payload),
             profile: self.profile.into(),
-            ratio: self.rate,
+            ratio: self.ratio(),
+            reports: self.reports(is_network),
             flush: Duration::from_millis(self.flush_ms.into()),
             mbps: self.mbps,
             sealing,
             impairment: self.impair.clone(),
+        }
+    }
+
+    /// The ratio as long as nobody reports; that in a file is read later.
+    fn ratio(&self) -> Ratio {
+        match self.rate {
+            Some(Rate::Fixed(ratio)) => ratio,
+            _ => SendOptions::default().ratio,
+        }
+    }
+
+    /// The bounds of a rate that follows the loss.
+    fn reports(&self, is_network: bool) -> Option<RateBounds> {
+        match self.rate {
+            Some(Rate::Auto(bounds)) => Some(bounds),
+            None => is_network.then(RateBounds::default),
+            _ => None,
         }
     }
 
@@ -199,6 +223,13 @@ pub(crate) enum Kind {
     ClassicBlocks,
     /// Independent Reed-Solomon sets, interleaved over the window
     Blocks,
+}
+
+impl Kind {
+    /// Tells whether the window slides.
+    pub(crate) fn slides(self) -> bool {
+        matches!(self, Kind::Bounded | Kind::Classic)
+    }
 }
 
 impl From<Kind> for Profile {
@@ -288,6 +319,38 @@ pub(crate) fn ratio(text: &str) -> Result<Ratio, String> {
         .ok_or_else(|| "write R/S, repair packets for source packets, each 1 to 65535, as in 1/6".to_owned())
 }
 
+/// The number of repair packets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rate {
+    /// Stays the same.
+    Fixed(Ratio),
+    /// Follows the loss between these bounds.
+    Auto(RateBounds),
+    /// Follows this file.
+    File(PathBuf),
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    if let Some(file) = text.strip_prefix('@') {
+        return if file.is_empty() {
+            Err("write @FILE, a file with R/S".to_owned())
+        } else {
+            Ok(Rate::File(file.into()))
+        };
+    }
+    let Some(rest) = text.strip_prefix("auto") else { return ratio(text).map(Rate::Fixed) };
+    if rest.is_empty() {
+        return Ok(Rate::Auto(RateBounds::default()));
+    }
+    let bounds = rest.strip_prefix(':').and_then(|bounds| bounds.split_once(".."));
+    let (least, most) =
+        bounds.ok_or_else(|| "write auto, or auto:R/S..R/S, as in auto:1/50..1/2".to_owned())?;
+    let bounds = RateBounds::new(ratio(least)?, ratio(most)?);
+    bounds.map(Rate::Auto).ok_or_else(|| {
+        format!("the first bound is at most the second, and that at most {}/1", RateBounds::MOST)
+    })
+}
+
 fn stream_id(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
     let id = u64::from_str_radix(text, 16).ok().filter(|_| digits);
@@ -323,6 +386,21 @@ mod tests {
         assert_eq!(ratio("1/6"), Ok(Ratio::new(1, 6).unwrap()));
         for bad in ["", "1", "0/6", "1/0", "1/6/2", "-1/6", "+1/6", "17%", "65536/1"] {
             assert!(ratio(bad).is_err(), "{bad}");
+        }
+        assert_eq!(rate("2/7"), Ok(Rate::Fixed(Ratio::new(2, 7).unwrap())));
+        assert_eq!(rate("@rate"), Ok(Rate::File("rate".into())));
+        assert_eq!(rate("auto"), rate("auto:1/50..1/2"));
+        for bad in [
+            "@",
+            "auto:",
+            "auto:1/6",
+            "auto:1/2..1/6",
+            "auto:1/6..7/1",
+            "auto:1/6...1/2",
+            "Auto",
+            "automatic",
+        ] {
+            assert!(rate(bad).is_err(), "{bad}");
         }
         assert_eq!(stream_id("00ff"), Ok(255));
         for bad in ["", "+1", "x", "11111111111111111"] {

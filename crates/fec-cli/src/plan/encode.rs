@@ -4,6 +4,7 @@ use super::given::Given;
 use super::options::{CONTAINER, NETWORK, PIPE, SEVERAL, SHARDS, STORES, STREAM};
 use super::{Table, check, refusals};
 use crate::line;
+use crate::line::stream::Rate;
 use crate::say::failure::{Failure, Result};
 use fec_base::names::show_input;
 use fec_core::block::Code;
@@ -35,6 +36,13 @@ const REFUSALS: Table<line::Encode> = refusals! {
         "encode --stream: several -o are for udp://, each a way to the receiver", "";
     |line| line.live.stream && line.live.interface.len() > 1 && line.live.interface.len() != line.outputs.len() =>
         "encode --stream: name one --interface, or one for each -o", "";
+    |line| is_auto(line) && !is_to_receivers(line) =>
+        "encode --stream: --rate auto is for receivers that can report, each at udp://HOST:PORT, and no group of them",
+        "leave --rate out, or write it as repair packets for source packets: --rate 1/6";
+    |line| is_auto(line) && !line.live.profile.slides() =>
+        "encode --stream: --rate auto is for the profiles bounded and classic, whose window slides", "leave --profile out";
+    |line| matches!(line.live.rate, Some(Rate::File(_))) && !line.live.profile.slides() =>
+        "encode --stream: --rate @FILE is for the profiles bounded and classic, whose window slides", "leave --profile out";
     |line| !line.live.stream && line.outputs.len() > 1 => "encode: several -o are for --stream",
         "shards may be moved to other places afterwards";
     |line| line.inputs.len() > 1 && line.inputs.iter().any(|input| input.as_os_str() == "-") =>
@@ -91,6 +99,16 @@ pub(crate) const FOUND: Table<Found> = refusals! {
     |found| found.keep && found.to_pipe => "keep {target}: it cannot be looked at",
         "name a file or a folder with -o, or leave --keep out";
 };
+
+fn is_auto(line: &line::Encode) -> bool {
+    line.live.stream && matches!(line.live.rate, Some(Rate::Auto(_)))
+}
+
+/// Tells whether all outputs are places on the network, and none of them a group of receivers.
+fn is_to_receivers(line: &line::Encode) -> bool {
+    let is_one = |path: &PathBuf| Address::parse(path).is_ok_and(|address| !address.is_group());
+    !line.outputs.is_empty() && line.outputs.iter().all(is_one)
+}
 
 /// Refuses the input of a live stream, by whether it is a folder: `{folder}` for a shell.
 pub(crate) const STREAM_INPUT: Table<bool> = refusals! {
@@ -262,6 +280,11 @@ mod tests {
     fn every_row_refuses_its_line() {
         let lines = [
             "--stream a b",
+            "--stream a --rate auto -o file",
+            "--stream a --rate auto -o udp://239.1.1.1:9",
+            "--stream a --rate auto",
+            "--stream a --rate auto -o udp://127.0.0.1:9 --profile blocks",
+            "--stream a --rate @file -o udp://127.0.0.1:9 --profile classic-blocks",
             "--stream a --cipher aes-256-gcm",
             "--stream a -o udp://127.0.0.1:9 -o file",
             "--stream a -o udp://127.0.0.1:9 --interface one --interface two",

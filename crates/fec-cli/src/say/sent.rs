@@ -1,14 +1,87 @@
 //! The final report of `encode --stream`, as text and JSON.
 
+use crate::line::stream::{Rate, Send};
 use crate::run::target::{input_name, output_name};
+use crate::say::stream::percent;
 use crate::settings::Settings;
 use fec_base::names::{bytes, counted, show};
 use fec_core::window::Ratio;
 use fec_keys::cipher::Cipher;
-use fec_live::send::Sent;
+use fec_live::send::{FeedbackOutcome, ReceiverOutcome, SendOptions, Sent};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
+
+/// The reports of receivers.
+#[derive(Debug, Serialize)]
+struct Feedback {
+    calls: u64,
+    reports: u64,
+    /// Datagrams that came back and were no reports that count.
+    refused: u64,
+    /// Repair packets that were sent because a report lacked them.
+    demanded: u64,
+    /// Repair packets for a source packet in the end.
+    ratio: f64,
+    round_trip_ms: Option<f64>,
+    receivers: Vec<Receiver>,
+}
+
+/// The last report of a receiver.
+#[derive(Debug, Serialize)]
+struct Receiver {
+    receiver: String,
+    loss_before: f64,
+    lost: u64,
+    bursts: u32,
+    longest_burst: u32,
+    delay_p99_ms: f64,
+    /// How far the receiver's clock is ahead.
+    clock_ahead_ms: f64,
+}
+
+impl Feedback {
+    fn new(of: &FeedbackOutcome) -> Feedback {
+        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        let receiver = |of: &ReceiverOutcome| Receiver {
+            receiver: format!("{:016x}", of.receiver),
+            loss_before: (of.loss_before * 1e6).round() / 1e6,
+            lost: of.lost,
+            bursts: of.bursts,
+            longest_burst: of.longest_burst,
+            delay_p99_ms: milliseconds(of.delay),
+            clock_ahead_ms: of.clock_ahead as f64 / 1e3,
+        };
+        Feedback {
+            calls: of.calls,
+            reports: of.reports,
+            refused: of.refused,
+            demanded: of.demanded,
+            ratio: f64::from(of.ratio.repair()) / f64::from(of.ratio.source()),
+            round_trip_ms: of.round_trip.map(milliseconds),
+            receivers: of.receivers.iter().map(receiver).collect(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        if self.reports == 0 {
+            return "no receiver reported: the rate was 1/6\n".to_owned();
+        }
+        let lost = self.receivers.iter().map(|of| of.loss_before).fold(0.0, f64::max);
+        format!(
+            "{} from {}: {} of the packets did not come; there and back in {:.0} ms; {} on demand\n",
+            counted(self.reports, "report"),
+            counted(self.receivers.len() as u64, "receiver"),
+            percent(lost),
+            self.round_trip_ms.unwrap_or(0.0),
+            counted(self.demanded, "repair packet"),
+        )
+    }
+}
+
+fn ratio(of: Ratio) -> String {
+    format!("{}/{}", of.repair(), of.source())
+}
 
 /// The outcome of `encode --stream`.
 #[derive(Debug, Serialize)]
@@ -18,7 +91,7 @@ pub(crate) struct SentReport {
     output: String,
     stream_id: String,
     profile: &'static str,
-    /// Repair packets / source packets.
+    /// Repair packets / source packets, auto, or @FILE.
     rate: String,
     window: u32,
     block: u16,
@@ -39,13 +112,15 @@ pub(crate) struct SentReport {
     /// How often the network answered that nobody receives there, or that there is no route.
     refused: u64,
     unreachable: u64,
+    /// The reports of receivers, if reports were called for.
+    feedback: Option<Feedback>,
     backend: &'static str,
     seconds: f64,
 }
 
 impl SentReport {
     pub(crate) fn new(
-        (input, rate): (&Path, Ratio),
+        (input, live): (&Path, &Send),
         output: String,
         sent: &Sent,
         settings: &Settings,
@@ -58,7 +133,12 @@ impl SentReport {
             output,
             stream_id: format!("{:016x}", parameters.stream_id),
             profile: parameters.profile.name(),
-            rate: format!("{}/{}", rate.repair(), rate.source()),
+            rate: match &live.rate {
+                Some(Rate::Fixed(rate)) => ratio(*rate),
+                Some(Rate::File(path)) => format!("@{}", show(path)),
+                _ if sent.feedback.is_some() => "auto".to_owned(),
+                _ => ratio(SendOptions::default().ratio),
+            },
             window: parameters.window,
             block: parameters.block,
             packet: parameters.payload,
@@ -72,6 +152,7 @@ impl SentReport {
             unsent: sent.unsent,
             refused: sent.replies.refused,
             unreachable: sent.replies.unreachable,
+            feedback: sent.feedback.as_ref().map(Feedback::new),
             backend: settings.library.backend.name(),
             seconds: time.as_secs_f64(),
         }
@@ -101,6 +182,7 @@ impl SentReport {
             self.seconds,
             self.backend
         ));
+        self.feedback.iter().for_each(|feedback| out.push_str(&feedback.describe()));
         if self.impaired_lost > 0 {
             out.push_str(&format!("--impair lost {} on purpose\n", counted(self.impaired_lost, "packet")));
         }

@@ -71,7 +71,7 @@ fn option(advice: Advice) -> String {
 }
 
 /// A share in percent.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         percent if percent < 0.01 => "<0.01 %".to_owned(),
@@ -259,6 +259,8 @@ pub(crate) struct ReceivedReport {
     broken_frames: u64,
     /// Packets that the kernel dropped for lack of room.
     kernel_drops: Option<u64>,
+    /// Reports that were sent to senders that called for them.
+    reports: u64,
     backend: &'static str,
     seconds: f64,
 }
@@ -311,6 +313,7 @@ impl ReceivedReport {
             stale: received.stale,
             broken_frames: received.broken_frames,
             kernel_drops: received.kernel_drops,
+            reports: received.reports,
             backend: settings.library.backend.name(),
             seconds: received.time.as_secs_f64(),
         }

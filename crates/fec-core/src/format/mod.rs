@@ -4,7 +4,7 @@
 //! - [`container`]: all shards as records, one after the other, then an index; [`scan`] finds them in any bytes.
 //! - [`sidecar`]: the file that protects files that stay where they are.
 //! - [`manifest`]: the segments of a payload whose shards stand in stores.
-//! - [`packet`]: the packets of live streams.
+//! - [`packet`]: the packets of live streams; [`report`]: those that a receiver answers.
 //! - [`annex`]: bytes that others may add behind either, and that the root does not bind.
 //! - [`meta`]: the payload's name and similar facts, which the root binds.
 //!
@@ -39,6 +39,7 @@ mod crc;
 pub mod manifest;
 pub mod meta;
 pub mod packet;
+pub mod report;
 pub mod scan;
 pub mod seal;
 pub mod sealed_packet;

@@ -6,6 +6,7 @@
 
 use super::crc::crc32c;
 use super::{array_at, is_zero, u32_at, u64_at};
+use std::ops::RangeInclusive;
 use thiserror::Error;
 
 /// The first bytes of every packet.
@@ -30,7 +31,10 @@ pub const MAX_SEQ: u64 = 1 << 63;
 pub(super) const VERSION: u8 = 1;
 const TYPE_SOURCE: u8 = 0;
 const TYPE_REPAIR: u8 = 1;
-pub(super) const TYPE_MARK: u8 = 2;
+const TYPE_MARK: u8 = 2;
+/// The types of [`report`](super::report): no packets of the stream.
+pub(super) const TYPE_CALL: u8 = 3;
+pub(super) const TYPE_REPORT: u8 = 4;
 /// Offset of the header's checksum.
 pub(super) const SUM_AT: usize = 32;
 
@@ -232,6 +236,20 @@ pub fn open_symbol(stream_id: u64, seq: u64, symbol: &[u8]) -> Option<(&[u8], u3
 /// # Errors
 /// See [`PacketError`], in the order of the specification.
 pub fn parse(bytes: &[u8]) -> Result<(Parameters, Body<'_>), PacketError> {
+    let (kind, number, parameters, body) = parse_header(bytes, TYPE_SOURCE..=TYPE_MARK)?;
+    let body = match kind {
+        TYPE_SOURCE => parse_source(&parameters, number, body)?,
+        TYPE_REPAIR => parse_repair(&parameters, number, body)?,
+        _ => parse_mark(number, body)?,
+    };
+    Ok((parameters, body))
+}
+
+/// Parses the header of a packet whose type is one of `kinds`: its type, number and parameters, and its body.
+pub(super) fn parse_header(
+    bytes: &[u8],
+    kinds: RangeInclusive<u8>,
+) -> Result<(u8, u64, Parameters, &[u8]), PacketError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(PacketError::Magic);
     }
@@ -243,7 +261,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Parameters, Body<'_>), PacketError> {
         return Err(PacketError::Version(version));
     }
     // Unknown types may have their checksum elsewhere.
-    if kind > TYPE_MARK {
+    if !kinds.contains(&kind) {
         return Err(PacketError::Type(kind));
     }
     if authentication != 0 {
@@ -265,12 +283,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Parameters, Body<'_>), PacketError> {
     if number >= MAX_SEQ {
         return Err(PacketError::Invalid("the sequence number is 2^63 or more"));
     }
-    let body = match kind {
-        TYPE_SOURCE => parse_source(&parameters, number, body)?,
-        TYPE_REPAIR => parse_repair(&parameters, number, body)?,
-        _ => parse_mark(number, body)?,
-    };
-    Ok((parameters, body))
+    Ok((kind, number, parameters, body))
 }
 
 fn parse_source<'a>(parameters: &Parameters, seq: u64, body: &'a [u8]) -> Result<Body<'a>, PacketError> {
@@ -342,7 +355,7 @@ pub fn restore_checksum(packet: &mut [u8]) {
 }
 
 /// The header of a packet with the checksum over itself and `body`.
-fn header(parameters: &Parameters, kind: u8, number: u64, body: &[u8]) -> [u8; HEADER] {
+pub(super) fn header(parameters: &Parameters, kind: u8, number: u64, body: &[u8]) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..4].copy_from_slice(&MAGIC);
     header[4..8].copy_from_slice(&[VERSION, kind, 0, parameters.profile.number()]);

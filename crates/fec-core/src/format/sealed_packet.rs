@@ -3,7 +3,7 @@
 //!
 //! This module knows their layout. The caller has the cipher.
 
-use super::packet::{HEADER, MAGIC, PacketError, SUM_AT, TYPE_MARK, VERSION, restore_checksum};
+use super::packet::{HEADER, MAGIC, PacketError, SUM_AT, TYPE_REPORT, VERSION, restore_checksum};
 use super::{array_at, u32_at, u64_at};
 
 /// Bytes in front of the encrypted ones. They are authentic, and in the clear.
@@ -15,6 +15,7 @@ pub const OVERHEAD: usize = HEAD + TAG - HEADER;
 /// Offset of the number that says how a packet is sealed; 0 if it is not.
 const AUTHENTICATION_AT: usize = 6;
 const STREAM_ID_AT: usize = 8;
+const NUMBER_AT: usize = 16;
 const COUNTER_AT: usize = SUM_AT + 4;
 
 /// The clear part of a sealed packet. Nothing of it may be believed before the tag has been compared.
@@ -24,6 +25,8 @@ pub struct Sealed {
     pub authentication: u8,
     /// The number of the stream.
     pub stream_id: u64,
+    /// The number in the header; of a report, its receiver's.
+    pub number: u64,
     /// Time of sealing by the sender's clock, in seconds since 1970, modulo 2^32.
     pub time: u32,
     /// Number of packets of the stream sealed before this one.
@@ -81,7 +84,8 @@ pub fn nonce(head: &[u8; HEAD]) -> [u8; 12] {
 /// Parses a sealed packet, which must be the whole of `bytes`. Total: any bytes give a packet or an error.
 ///
 /// # Errors
-/// [`PacketError`] by the rules of section 13.3; [`PacketError::Authentication`] for one that is not sealed.
+/// [`PacketError`] by the rules of section 13.3; [`PacketError::Authentication`] for one that is not sealed. Calls and
+/// reports are sealed like packets of the stream.
 pub fn parse(bytes: &[u8]) -> Result<Sealed, PacketError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(PacketError::Magic);
@@ -93,7 +97,7 @@ pub fn parse(bytes: &[u8]) -> Result<Sealed, PacketError> {
     if version != VERSION {
         return Err(PacketError::Version(version));
     }
-    if kind > TYPE_MARK {
+    if kind > TYPE_REPORT {
         return Err(PacketError::Type(kind));
     }
     if authentication == 0 {
@@ -102,6 +106,7 @@ pub fn parse(bytes: &[u8]) -> Result<Sealed, PacketError> {
     Ok(Sealed {
         authentication,
         stream_id: u64_at(head, STREAM_ID_AT),
+        number: u64_at(head, NUMBER_AT),
         time: u32_at(head, SUM_AT),
         counter: u64_at(head, COUNTER_AT),
         head: *head,

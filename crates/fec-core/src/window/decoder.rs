@@ -154,6 +154,27 @@ impl Decoder {
         Some(stream.next..stream.reception.end).filter(|range| !range.is_empty())
     }
 
+    /// Number of repair packets that would let all packets be known that came or may still be rebuilt: of lost packets
+    /// those that no equation determines yet.
+    pub fn lacking(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| stream.reception.lacking())
+    }
+
+    /// The newest packet that is known to have been sent, and 1; `None` before the first packet.
+    pub fn heard(&self) -> Option<u64> {
+        self.stream.as_ref().map(|stream| stream.reception.end)
+    }
+
+    /// The number of the newest repair packet; `None` before the first that a window that slides could use.
+    pub fn newest_row(&self) -> Option<u64> {
+        self.stream.as_ref()?.reception.newest_row()
+    }
+
+    /// Sets [`Limits::prompt`] from now on: a receiver that can ask for repair packets waits for them.
+    pub fn set_prompt(&mut self, prompt: bool) {
+        self.limits.prompt = prompt;
+    }
+
     /// The parameters in the packets of the stream. `None` before the first packet.
     pub fn parameters(&self) -> Option<&Parameters> {
         Some(&self.stream.as_ref()?.reception.parameters)

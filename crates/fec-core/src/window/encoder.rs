@@ -23,7 +23,7 @@ mod sliding;
 mod trace;
 
 use super::operation::Perform;
-use super::settings::{SettingsError, StreamSettings};
+use super::settings::{Ratio, SettingsError, StreamSettings};
 use crate::format::packet::{self, Parameters, Profile};
 use crate::gf256::kernel::Backend;
 use blocks::BlockRows;
@@ -187,6 +187,41 @@ impl Encoder {
             ProfileRows::Blocks(_) | ProfileRows::Sets(_) => 0,
         };
         self.sender.owed.ahead(longest)
+    }
+
+    /// Tells whether windows slide.
+    pub fn slides(&self) -> bool {
+        matches!(self.rows, ProfileRows::Sliding(_))
+    }
+
+    /// Goes on with another ratio: source packets earn repair packets by it from now on. Returns whether it does: only
+    /// where windows slide can the ratio change.
+    pub fn set_ratio(&mut self, ratio: Ratio) -> bool {
+        if self.slides() {
+            self.sender.ratio = ratio;
+            self.sender.owed.set_ratio(ratio);
+        }
+        self.slides()
+    }
+
+    /// Emits `count` repair packets over the window that the ratio does not owe, and does not take into account: for a
+    /// receiver that lacks them. Nothing is emitted where windows do not slide, or before the first packet.
+    pub fn emit_extra(&mut self, count: u64, emit: &mut dyn FnMut(&[u8])) {
+        let Encoder { sender, rows: ProfileRows::Sliding(rows), uncovered } = self else { return };
+        let mut backend = sender.backend;
+        for _ in 0..count {
+            if rows.emit_row(sender, &mut backend, emit) {
+                *uncovered = 0;
+            }
+        }
+    }
+
+    /// The first packet that the next repair packet covers; 0 where windows do not slide.
+    pub fn covers_from(&self) -> u64 {
+        match &self.rows {
+            ProfileRows::Sliding(rows) => rows.start(),
+            ProfileRows::Blocks(_) | ProfileRows::Sets(_) => 0,
+        }
     }
 
     /// Ends the stream: emits repair packets for the packets that fewer rows cover than the others, and the marks of

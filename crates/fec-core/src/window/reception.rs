@@ -183,6 +183,20 @@ impl Reception {
         }
     }
 
+    /// Lost packets from [`start`](Self::start) on, less the equations that there are for them.
+    pub(super) fn lacking(&self) -> u64 {
+        let equations = match &self.solver {
+            Solver::Rows(rows) => rows.system.open() - rows.system.lacking(),
+            Solver::Sets(_) => 0,
+        };
+        self.missing.saturating_sub(equations as u64)
+    }
+
+    /// The number of the newest row, where windows slide.
+    pub(super) fn newest_row(&self) -> Option<u64> {
+        self.newest_row.map(|header| header.row)
+    }
+
     /// Number of places: packets this far below `end` are forgotten.
     pub(super) fn places(&self) -> u64 {
         self.store.places()

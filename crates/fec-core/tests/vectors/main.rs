@@ -13,6 +13,7 @@ use fec_core::format::container::{GroupId, IndexHeader, MetaFrame, RecordHeader}
 use fec_core::format::manifest::Manifest;
 use fec_core::format::meta::Meta;
 use fec_core::format::packet::{self, Body, PacketError, RowHeader};
+use fec_core::format::report::{self, Control};
 use fec_core::format::scan::{ScanStep, Scanner};
 use fec_core::format::seal::{self, Seal, SealedKind};
 use fec_core::format::sealed_packet;

@@ -113,6 +113,45 @@ fn streams() {
     }
 }
 
+/// A call or report that is good comes back byte for byte; each bad one breaks the rule that it is made for.
+#[test]
+fn calls_and_reports() {
+    for vector in list(&vectors("stream-reports.json"), 40) {
+        let (name, bytes) = (str_of(vector, "name"), hex(str_of(vector, "packet")));
+        let parsed = report::parse(&bytes);
+        assert_eq!(parsed.as_ref().err().map(kind), vector["error"].as_str(), "{name}");
+        let Ok((parameters, control)) = parsed else { continue };
+        let content = &vector["content"];
+        let field = |name: &str| str_of(content, name).parse::<u64>().expect("a number");
+        let again = match control {
+            Control::Call(call) => {
+                let answers =
+                    list(&content["answers"], 0).iter().map(|x| x.as_str().unwrap().parse().unwrap());
+                assert_eq!(call.answers, answers.collect::<Vec<u64>>(), "{name}");
+                let told = (call.number, call.time, call.token);
+                assert_eq!(told, (field("number"), field("time"), field("token")), "{name}");
+                assert!(report::is_call(&bytes));
+                call.to_bytes(&parameters)
+            }
+            Control::Report(of) => {
+                let told = [of.receiver, of.token, of.challenge, of.number, of.time, of.held.into()];
+                let names = ["receiver", "token", "challenge", "number", "time", "held"];
+                assert_eq!(told, names.map(field), "{name}");
+                let told = [of.lacking.into(), of.clock, of.begin, of.heard, of.received, of.rows];
+                let names = ["lacking", "clock", "begin", "heard", "received", "rows"];
+                assert_eq!(told, names.map(field), "{name}");
+                let told = [of.oldest, of.lost, of.bursts.into(), of.longest.into(), of.delay.into()];
+                assert_eq!(told, ["oldest", "lost", "bursts", "longest", "delay"].map(field), "{name}");
+                assert!(!report::is_call(&bytes));
+                of.to_bytes(&parameters).to_vec()
+            }
+        };
+        assert_eq!(again, bytes, "{name}");
+        // A reader of the stream takes neither for a packet of it.
+        assert!(matches!(packet::parse(&bytes), Err(PacketError::Type(3 | 4))), "{name}");
+    }
+}
+
 #[test]
 fn heads_of_sealed_packets() {
     for vector in list(&vectors("stream-sealed.json"), 10) {

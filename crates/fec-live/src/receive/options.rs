@@ -66,6 +66,9 @@ pub struct ReceiveOptions {
     /// True if the next stream of the network is received once a stream is over, because it has ended, is silent, or
     /// another takes its place. Only [`wait`](Self::wait) and the watcher then end it.
     pub follow: bool,
+    /// True if senders on a network that call for reports get them: few and small ones, to the address that the stream
+    /// comes from. Never for a multicast group.
+    pub reports: bool,
     /// Interval of [`ReceptionWatcher::so_far`]; `None` for never.
     pub tell_every: Option<Duration>,
 }

@@ -1,8 +1,8 @@
 //! Packets over UDP, many with one system call where the kernel can: segmentation offload on the way out, `recvmmsg`
 //! and receive offload on the way in. Otherwise they go singly.
 //!
-//! A packet is a datagram. Streams never send anything back; a measurement of the route may
-//! ([`PacketReceiver::answer`]).
+//! A packet is a datagram. A receiver answers from the address that packets came to ([`PacketReceiver::answer`]), with
+//! reports that were called for, or in a measurement of the route.
 
 mod receiver;
 mod sender;

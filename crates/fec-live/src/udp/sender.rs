@@ -15,6 +15,8 @@ use std::time::Duration;
 const SEND_BUFFER: usize = 2 << 20;
 /// Number of different packet lengths that are gathered at the same time.
 const LENGTHS: usize = 4;
+/// Most datagrams that are read to find one that counts.
+const MOST_READ: u32 = 64;
 /// Number of times that packets are sent again because the system reported on others instead.
 const REPLIES: u32 = 16;
 /// Number of attempts at a full queue of the system, 1 ms apart, before the packets count as not sent.
@@ -116,6 +118,30 @@ impl PacketSender {
     fn learn_path(&self) -> io::Result<()> {
         as_far_as_possible(system::refuse_too_long(&self.socket, self.to.is_ipv4()))?;
         self.state.enable_transport_errors((&self.socket).into())
+    }
+
+    /// The address that packets go to.
+    pub fn destination(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Reads a datagram that came back from the packets' destination, without waiting; datagrams from elsewhere are
+    /// dropped. Returns its length, cut to that of `buffer`; `None` if none is there, or none of the next 64.
+    pub fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
+        for _ in 0..MOST_READ {
+            match self.socket.recv_from(buffer) {
+                Ok((len, from)) if self.is_destination(from) => return Some(len),
+                // An error is the network's reply to an earlier packet, which `listen` takes in.
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn is_destination(&self, from: SocketAddr) -> bool {
+        (from.ip(), from.port()) == (self.to.ip(), self.to.port())
     }
 
     /// The network's replies until now.

@@ -1,6 +1,7 @@
 //! Streams over loopback, by calls: what a sender puts on a network, and what a receiver makes of it.
 
 mod receiving;
+mod reports;
 mod sending;
 
 use fec_base::context::{Context, Silent};

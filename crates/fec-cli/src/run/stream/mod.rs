@@ -1,9 +1,10 @@
 //! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and from results to reports.
 
 mod key;
+mod rate_file;
 
 use crate::line::Encode;
-use crate::line::stream::{Packet, Receive, Send, Stats};
+use crate::line::stream::{Packet, Rate, Receive, Send, Stats};
 use crate::plan::check;
 use crate::plan::encode::{STREAM_INPUT, is_network};
 use crate::run::target::{Target, is_dash, made_of_file, open_input, quoted};
@@ -17,6 +18,7 @@ use crate::system::progress::remove_stale_beside;
 use fec_base::io::output::{FileOut, Policy, check_absent};
 use fec_base::names::{show, show_input};
 use fec_base::program::interrupt;
+use fec_core::window::Ratio;
 use fec_keys::cipher::Cipher;
 use fec_live::LiveError;
 use fec_live::Output;
@@ -28,6 +30,7 @@ use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, Strea
 use fec_live::udp::Replies;
 use fecfile::error::{Action, Cause, Place};
 use fecfile::{Error, ErrorKind};
+use rate_file::RateFile;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -53,10 +56,14 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
         // The receiver is told of the end. An output file would hold only a part of the input, and does not appear.
         interrupt::defer();
     }
-    let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json };
+    let rate_file = match &args.live.rate {
+        Some(Rate::File(path)) => Some(RateFile::open(path)?),
+        _ => None,
+    };
+    let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json, rate_file };
     let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option)?;
     let report =
-        SentReport::new((args.input(), args.live.rate), output.clone(), &sent, settings, started.elapsed());
+        SentReport::new((args.input(), &args.live), output.clone(), &sent, settings, started.elapsed());
     let exit = if sent.stopped { Exit::Interrupted } else { Exit::Done };
     settings.report(&report, exit, &report.describe(), report.is_on_stdout())?;
     Ok(exit)
@@ -80,6 +87,7 @@ fn payload(packet: Packet, ways: &[Way], is_sealed: bool) -> Result<u16> {
 struct Teller<'a> {
     output: &'a str,
     is_quiet: bool,
+    rate_file: Option<RateFile>,
 }
 
 impl SendWatcher for Teller<'_> {
@@ -92,6 +100,10 @@ impl SendWatcher for Teller<'_> {
             let why = if replies.refused > 0 { "nobody receives there yet" } else { "there is no way there" };
             say(&format!("{}: {why}; the stream goes on", self.output));
         }
+    }
+
+    fn ratio(&mut self) -> Option<Ratio> {
+        self.rate_file.as_mut().and_then(RateFile::changed)
     }
 }
 

@@ -28,6 +28,14 @@ impl Owed {
         Owed { ratio, packets: 0, bytes: slides.then_some(0) }
     }
 
+    /// Goes on with another ratio. The balance until now keeps its worth in rows.
+    pub(super) fn set_ratio(&mut self, ratio: Ratio) {
+        let (before, now) = (i128::from(self.ratio.source()), i128::from(ratio.source()));
+        let scaled = |balance: i64| (i128::from(balance) * now / before) as i64;
+        (self.ratio, self.packets) = (ratio, scaled(self.packets));
+        self.bytes = self.bytes.map(scaled);
+    }
+
     fn source(&self) -> i64 {
         self.ratio.source().into()
     }
@@ -124,6 +132,32 @@ mod tests {
                 assert!(rows < expected && share <= 1.125 && share > 1.05, "{lens:?}: {rows} rows, {share}");
             }
         }
+    }
+
+    /// A row that was sent before it was owed counts as one row under any ratio.
+    #[test]
+    fn a_balance_keeps_its_worth_in_rows() {
+        let ratio = |repair, source| Ratio::new(repair, source).expect("neither is 0");
+        let mut owed = Owed::new(ratio(1, 6), Profile::Bounded);
+        owed.earn(100);
+        owed.spend(100);
+        let ahead = owed.ahead(100);
+        for of in [ratio(1, 60), ratio(65_535, 1), ratio(1, 65_535), ratio(1, 6)] {
+            owed.set_ratio(of);
+            assert!((owed.ahead(100) - ahead).abs() < 0.2, "{of:?}: {} and not {ahead}", owed.ahead(100));
+        }
+        // From now on the new ratio earns.
+        let mut owed = Owed::new(ratio(1, 6), Profile::Bounded);
+        owed.set_ratio(ratio(1, 50));
+        let rows = (0..5000).filter(|_| {
+            owed.earn(100);
+            let is_due = owed.is_due(100);
+            if is_due {
+                owed.spend(100);
+            }
+            is_due
+        });
+        assert_eq!(rows.count(), 100);
     }
 
     #[test]

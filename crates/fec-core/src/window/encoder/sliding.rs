@@ -49,6 +49,11 @@ impl SlidingRows {
         }
     }
 
+    /// The first packet that the next row covers.
+    pub(super) fn start(&self) -> u64 {
+        self.sums.start()
+    }
+
     /// Prefetches some of the taps of the row that is expected next: they are far away, and there is time until then.
     /// Taps on packets that are not there yet are skipped.
     fn ask(&mut self, sender: &Sender) {
