@@ -123,7 +123,7 @@ class Year:
         try:
             with open(self.path(name), "rb") as f:
                 return f.read()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
     def put(self, name, content, when, mode=None):
@@ -611,7 +611,7 @@ class Year:
             away[name] = self.path("away %d" % len(away))
             os.rename(self.path(name), away[name])
             before = {name: content for name, content in before.items() if os.path.exists(self.path(name))}
-            words = [word if word != "undo.tar" else "undo %d.tar" % len(away) for word in words]
+            words = ["undo %d.tar" % len(away) if word.startswith("undo") else word for word in words]
             code, said = self.run(*words[1:], "--no-sync")
         for name, place in away.items():
             if os.path.exists(self.path(name)):
