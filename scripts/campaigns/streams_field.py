@@ -131,8 +131,9 @@ def scenario(name, what, quick=True, **fixed):
 
 # ---------------------------------------------------------------- one sender, one receiver, one way
 
-def plain(field, there=Way(), back=None, mbps=(4, 20), seconds=(6, 12), want="exact", v6=False, late=0, end="eof", encode=(), decode=(), silence=None, size=PACKET, code=0):
-    """`silence`: the longest silence that is allowed after the first output; an outage's length comes on top."""
+def plain(field, there=Way(), back=None, mbps=(4, 20), seconds=(6, 12), want="exact", v6=False, late=0, end="eof", encode=(), decode=(), silence=None, size=PACKET, code=0, sent=None, delay=None):
+    """`silence`: the longest silence that is allowed after the first output; an outage's length comes on top. `sent`:
+    the most packets for each source packet. `delay`: that of 99 of 100 lines at most, in seconds."""
     field.network(1, [there], [back or Way(delay=there.delay)])
     receiver = None if late else field.receiver("udp://:%d" % PORT, *decode)
     sender = field.sender("udp://[fd77:0::2]:5000" if v6 else "udp://10.77.0.2:5000", *encode, mbps=field.pick(mbps), seconds=field.pick(seconds), size=size, end=end)
@@ -147,6 +148,13 @@ def plain(field, there=Way(), back=None, mbps=(4, 20), seconds=(6, 12), want="ex
     quiet = receiver.silence(sender)
     if silence is not None:
         field.bound(quiet, silence + sum(length for _, length in there.outages), "silence")
+    if sent:
+        report = sender.report()
+        factor = 1 + report["repair_packets"] / report["source_packets"]
+        field.hold(report["feedback"]["reports"] > 10, "only %d reports" % report["feedback"]["reports"])
+        field.bound(factor, sent, "packets for a source packet")
+        field.bound(percentile(receiver.delays, 0.99), delay, "delay of 99 of 100 lines")
+        came += ", %.3f sent for each" % factor
     if end != "eof":
         field.bound(receiver.ended - sender.ended, 0.5, "end after the signal")
     field.tell(came, receiver, sender, quiet)
@@ -185,6 +193,10 @@ for arguments in (
         ("outage-5", "5 s away", False, dict(there=Way(outages=((4, 5),)), mbps=10, seconds=25, want="named", silence=1)),
         ("outage-12", "12 s away, --idle-ms 20000", False, dict(there=Way(outages=((3, 12),)), mbps=5, seconds=25, decode=("--idle-ms", 20000), want="named", silence=1)),
         ("outages", "0.3 s away every 2 s", False, dict(there=Way(outages=tuple((2 * i, 0.3) for i in range(1, 10))), mbps=10, seconds=20, want="named")),
+        ("follow-0.1", "0.1 % lost, 25 ms: the rate follows", False, dict(there=Way(loss=0.001, delay=0.025), mbps=20, seconds=30, sent=1.03, delay=0.07)),
+        ("follow-5", "5 % lost, 25 ms: the rate follows", True, dict(there=Way(loss=0.05, delay=0.025), mbps=(8, 20), seconds=(8, 30), sent=1.12, delay=0.07)),
+        ("follow-bursts", "1 % lost in bursts of 30, 50 ms: the rate follows", True, dict(there=Way(bursts=(0.01, 30), delay=0.05), mbps=(8, 20), seconds=(8, 30), sent=1.1, delay=0.35)),
+        ("follow-not", "5 % lost, no reports", False, dict(there=Way(loss=0.05, delay=0.025), decode=("--no-reports",))),
         ("late", "joined 3 s late", True, dict(late=3, want="named", silence=0.5)),
         ("late-loss", "joined 3 s late, 5 % lost", True, dict(there=Way(loss=0.05), late=3, want="named", silence=0.5)),
         ("signal", "SIGINT at the sender", True, dict(end=signal.SIGINT, code=130)),
