@@ -32,6 +32,7 @@ actions! {
     EncodeStream "encode --stream"
     EncodeTo "encode to"
     Fetch "fetch"
+    Forget "forget"
     Hash "hash"
     Keep "keep"
     List "list"

@@ -20,7 +20,7 @@ use line::{Cli, Command};
 use plan::given::Given;
 use plan::options::TEXT;
 use run::target::kind;
-use run::{attest, bench, decode, encode, keygen, lists, manual, repair, sidecar, verify};
+use run::{attest, bench, decode, encode, keygen, lists, manual, repair, sidecar, stores, verify};
 use say::failure::{self, Exit, Failure};
 use say::{terminal, usage};
 use std::collections::BTreeSet;
@@ -120,6 +120,8 @@ fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
         Command::Verify(args) => verify::run(args, &settings),
         Command::Repair(args) => repair::run(args, &settings),
         Command::Protect(args) => sidecar::protect::run(args, &settings),
+        Command::List(args) => stores::list(args, &settings),
+        Command::Forget(args) => stores::forget(args, &settings),
         Command::Manifest(args) => sidecar::manifest::run(args, &settings),
         Command::Attest(args) => attest::run(args, &settings),
         Command::Keygen(args) => keygen::run(args, &settings),

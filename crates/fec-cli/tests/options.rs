@@ -178,6 +178,8 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("protect", GENERATIONS) => &["d", "--list"],
         ("protect", UPDATE) => &["d", "--update"],
         ("manifest", SIDECAR) => &["d.fecp"],
+        ("list", STORES) => &["p1"],
+        ("forget", STORES) => &["--from", "p1", "--root", "@stored-root"],
         ("attest", ROOTS) => &["root"],
         ("keygen", KEYS) => &["-o", "new-key"],
         ("bench", GATES) => &["--gates"],

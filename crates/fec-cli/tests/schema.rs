@@ -199,7 +199,17 @@ fn every_command_speaks_the_words_of_the_schema() {
     std::fs::remove_dir_all(arena.path("one")).unwrap();
     std::fs::create_dir(arena.path("one")).unwrap();
     run(&format!("verify {from}"), 1, "damaged");
+    let found = run("list one two three", 1, "damaged");
+    let row = &found["encodings"][0];
+    assert_eq!((&row["root"], &row["margin"]["shards"]), (&root.as_str().into(), &0.into()));
+    run("list none three", 4, "refused");
+    run("list three", 3, "lost");
     run(&format!("repair {from} --now"), 0, "damaged");
+    run("list one two three", 0, "intact");
+    run(&format!("forget {from}"), 2, "refused");
+    run(&format!("forget {from} --yes"), 0, "intact");
+    run(&format!("forget {from} --yes"), 0, "intact");
+    run("list", 2, "refused");
     // Live streams.
     run("encode --stream a -o a.stream", 0, "intact");
     run("decode a.stream -o streamed", 0, "intact");

@@ -49,6 +49,8 @@ fn help_fits_80_columns_and_is_as_it_was_read() {
         "verify",
         "repair",
         "protect",
+        "list",
+        "forget",
         "manifest",
         "attest",
         "keygen",

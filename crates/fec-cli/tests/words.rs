@@ -225,6 +225,8 @@ fn the_short_help_of_every_command_is_a_screen() {
         "verify",
         "repair",
         "protect",
+        "list",
+        "forget",
         "manifest",
         "attest",
         "keygen",
@@ -257,7 +259,9 @@ fn words_that_are_typed_from_habit_lead_to_the_right_ones() {
         assert_eq!(arena.expect([command, "a.fec"], 0).stdout, arena.expect(["verify", "a.fec"], 0).stdout);
     }
     for (line, advice) in [
-        ("list a.fec", "fec verify PATH"),
+        ("list a.fec", "fec verify a.fec"),
+        ("ls a.fec", "fec verify PATH"),
+        ("rm a.fec", "fec forget --root ROOT --from PLACE"),
         ("x a.fec", "fec decode PATH"),
         ("-d a.fec", "fec decode PATH"),
         ("-c a", "fec encode FILE"),

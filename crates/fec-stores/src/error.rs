@@ -3,6 +3,8 @@
 use super::placement::Crowded;
 use fec_base::class::Class;
 use fec_base::error::{Cause, ErrorKind};
+use fec_base::names::{counted, hex};
+use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use std::collections::BTreeMap;
 
@@ -134,15 +136,28 @@ pub enum StoresError {
     #[error("more than {0} places")]
     ManyPlaces(usize),
     /// Nothing was found under a root.
-    #[error("nothing was found under this root at {places} places{}", Causes(.causes))]
+    #[error("nothing was found under this root at {}{}", counted(*.places, "place"), Causes(.causes))]
     NotFound {
         /// Places that were asked.
         places: usize,
         /// The causes at those that failed.
         causes: Vec<String>,
     },
+    /// Places gave no list, so nobody knows what they hold.
+    #[error("these places could not be asked for what they hold, and nothing was removed{}", Causes(.0))]
+    Unasked(Vec<String>),
+    /// The root is a segment's of another encoding.
+    #[error("it is a segment of {}, which needs it", hex(.0))]
+    OfOther(Digest),
+    /// Manifests of other encodings cannot be read, which may need the same objects.
+    #[error(
+        "{} of another encoding cannot be read: it may need the same objects, and nothing was removed{}",
+        counted(.0.len(), "manifest"),
+        Causes(.0)
+    )]
+    UnreadOthers(Vec<String>),
     /// Too few shards of a segment are available.
-    #[error("of segment {segment} only {there} shards can be had, and {k} are needed{}", Causes(.causes))]
+    #[error("of segment {segment} only {} can be had, and {k} are needed{}", counted(*.there, "shard"), Causes(.causes))]
     FewLeft {
         /// The segment.
         segment: u32,
@@ -165,10 +180,13 @@ impl Cause for StoresError {
     fn class(&self) -> Class {
         match self {
             StoresError::Store(StoreError::Unsupported(_) | StoreError::Invalid(_)) => Class::Usage,
-            StoresError::Store(_) | StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
-                Class::Io
-            }
+            StoresError::Store(_)
+            | StoresError::FewLanded { .. }
+            | StoresError::NoManifestLanded(_)
+            | StoresError::Unasked(_)
+            | StoresError::UnreadOthers(_) => Class::Io,
             StoresError::Crowded(_)
+            | StoresError::OfOther(_)
             | StoresError::ReadOnly
             | StoresError::NoPlace
             | StoresError::Twice

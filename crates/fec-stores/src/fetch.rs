@@ -13,6 +13,7 @@ pub(super) use running::{Key, Object, Running, Told};
 use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
 use super::find::{Candidate, Located, locate, locate_by_key, patience};
+use super::lists::Lists;
 use super::places::Places;
 use super::room::Room;
 use super::transfer::{Active, Came, Source, transfer};
@@ -48,6 +49,8 @@ pub(super) struct Fetch<'a> {
     meter: &'a Gauge<'a>,
     /// Stops it; the places go on.
     pub(super) cancel: Cancel,
+    /// Whole lists of places, for an encoding of many segments.
+    pub(super) lists: Option<&'a Lists>,
     /// Known objects.
     pub(super) objects: BTreeMap<Key, Object>,
     /// The places of shards that are in the folder, by index.
@@ -92,6 +95,7 @@ impl<'a> Fetch<'a> {
             room,
             meter,
             cancel: places.cancel.clone(),
+            lists: None,
             objects: BTreeMap::new(),
             came: BTreeMap::new(),
             arrivals: 0,
@@ -437,9 +441,10 @@ impl<'scope> Crew<'scope, '_> {
     fn locate<'a: 'scope>(&self, fetch: &Fetch<'a>, place: usize) {
         let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
         let (root, n) = (fetch.encoding.root, fetch.encoding.geometry.shape().code.n() as u32);
+        let lists = fetch.lists;
         spawn_or_do(self.scope, move || {
             // A failed send means that the receiver is gone.
-            let _ = telling.send(Told::Located(locate(places, place, &root, n, &all)));
+            let _ = telling.send(Told::Located(locate(places, place, (&root, n), lists, &all)));
         });
     }
 

@@ -3,6 +3,7 @@
 use super::call::Cancel;
 use super::error::StoreError;
 use super::keys;
+use super::lists::Lists;
 use super::places::Places;
 use fec_base::threads::{Threads, spawn_or_do};
 use fec_core::digest::Digest;
@@ -45,9 +46,20 @@ pub(super) struct Located {
     pub(super) unsure: Option<StoreError>,
 }
 
-/// Asks a place for its list of a segment's shard files. If it gives no list, it is asked for each shard below `n` by
-/// its key.
-pub(super) fn locate(places: &Places, place: usize, root: &Digest, n: u32, cancel: &Cancel) -> Located {
+/// Asks a place for its list of a segment's shard files, or looks at its whole list. If it gives no list, it is asked
+/// for each shard below `n` by its key.
+pub(super) fn locate(
+    places: &Places,
+    place: usize,
+    (root, n): (&Digest, u32),
+    lists: Option<&Lists>,
+    cancel: &Cancel,
+) -> Located {
+    if let Some(shards) = lists.and_then(|lists| lists.shards(places, place, root, cancel)) {
+        let sizes: BTreeMap<u32, u64> = shards.into_iter().filter(|(index, _)| *index < n).collect();
+        let found = sizes.into_iter().map(|(index, size)| Candidate { index, place, size }).collect();
+        return Located { place, by_list: true, found, ..Located::default() };
+    }
     let listed =
         places.look(place, cancel, |store, call| store.list_wanted(&keys::prefix(root), keys::is_ours, call));
     let failed = |error| Located { place, failed: Some(error), ..Located::default() };
@@ -139,6 +151,8 @@ pub(super) struct Search<'a> {
     pub(super) home: &'a BTreeMap<u32, usize>,
     /// Places that take much longer than the first are not waited for.
     pub(super) is_hasty: bool,
+    /// Whole lists of places, for an encoding of many segments.
+    pub(super) lists: Option<&'a Lists>,
 }
 
 /// Answers of all places.
@@ -192,7 +206,7 @@ pub(super) fn locate_all(places: &Places, search: &Search<'_>, mut on: impl FnMu
     let Search { root, n, .. } = *search;
     let mut told = Told::default();
     let all: Vec<usize> = (0..places.len()).collect();
-    let by_list = |place: &usize, cancel: &Cancel| locate(places, *place, root, n, cancel);
+    let by_list = |place: &usize, cancel: &Cancel| locate(places, *place, (root, n), search.lists, cancel);
     told.is_complete = ask(places, &all, search.is_hasty, by_list, |located| told.take(located, &mut on));
     let unnamed = told.unnamed(search);
     let by_key = |(place, indices): &(usize, Vec<u32>), cancel: &Cancel| {

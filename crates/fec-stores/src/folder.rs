@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::error::StoreError;
-use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
+use super::object::{Each, ObjectInfo, ObjectStore, Put, Sink, Wanted};
 use fec_base::error::{Error, ErrorKind};
 use fec_base::io::ReadAt;
 use fec_base::io::folder::open_file;
@@ -18,7 +18,8 @@ use std::sync::Arc;
 const PIECE: usize = 1 << 20;
 /// Depth to which folders are listed.
 const DEPTH: usize = 8;
-/// Most names read for a list. Beyond that it is faster to ask for single keys.
+/// Most names read for a list that are no wanted objects, and most objects of a list that is held in memory. Beyond
+/// that it is faster to ask for single keys.
 const MAX_NAMES: usize = 100_000;
 
 /// A folder of this machine. The first put creates it.
@@ -30,20 +31,16 @@ pub struct FolderStore {
     sync: bool,
 }
 
-/// A list of files as it grows.
+/// A list of files as it is read.
 struct List<'a> {
     wanted: Wanted,
     call: &'a Call<'a>,
-    /// Names read, wanted or not.
-    seen: usize,
-    out: Vec<ObjectInfo>,
+    /// Names read that are no wanted objects.
+    others: usize,
+    each: &'a mut Each<'a>,
 }
 
-impl List<'_> {
-    fn is_too_long(&self) -> bool {
-        self.seen > MAX_NAMES
-    }
-}
+const TOO_LONG: StoreError = StoreError::Unsupported("list so many files");
 
 impl FolderStore {
     /// The folder at `path`, which `name` stands for in messages.
@@ -51,25 +48,43 @@ impl FolderStore {
         FolderStore { name: name.into(), path: path.into(), sync }
     }
 
-    fn list_below(&self, folder: &Path, key: &str, depth: usize, list: &mut List<'_>) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            list.seen += 1;
-            if list.is_too_long() || list.call.cancel.is_cancelled() {
-                return Ok(());
+    fn list_below(
+        &self,
+        folder: &Path,
+        key: &str,
+        depth: usize,
+        list: &mut List<'_>,
+    ) -> Result<(), StoreError> {
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if list.call.cancel.is_cancelled() {
+                return Err(StoreError::Cancelled);
             }
+            if list.others > MAX_NAMES {
+                return Err(TOO_LONG);
+            }
+            list.others += 1;
             // Names that are not UTF-8 were not put here.
             let Some(name) = entry.file_name().to_str().map(|name| format!("{key}{name}")) else { continue };
-            let kind = entry.file_type()?;
+            let kind = entry.file_type().map_err(failed)?;
             if entry.file_name().as_encoded_bytes().starts_with(b".fec-") {
                 continue; // an unfinished put
             }
-            if kind.is_dir() && depth > 0 {
-                self.list_below(&entry.path(), &format!("{name}/"), depth - 1, list)?;
+            if kind.is_dir() {
+                let below = format!("{name}/");
+                // Other folders of a whole place may be closed, and hold any number of files.
+                let is_entered = !key.is_empty() || (list.wanted)(&below);
+                if depth > 0 && is_entered {
+                    self.list_below(&entry.path(), &below, depth - 1, list)?;
+                }
             } else if kind.is_file() && (list.wanted)(&name) {
+                list.others -= 1;
                 match entry.metadata() {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                    metadata => list.out.push(ObjectInfo { key: name, size: metadata?.len(), etag: None }),
+                    metadata => {
+                        let size = metadata.map_err(failed)?.len();
+                        (list.each)(ObjectInfo { key: name, size, etag: None })?;
+                    }
                 }
             }
         }
@@ -107,18 +122,30 @@ impl ObjectStore for FolderStore {
         wanted: Wanted,
         call: &Call<'_>,
     ) -> Result<Vec<ObjectInfo>, StoreError> {
+        let mut out = Vec::new();
+        let mut each = |object| {
+            out.push(object);
+            if out.len() > MAX_NAMES { Err(TOO_LONG) } else { Ok(()) }
+        };
+        self.walk(prefix, wanted, &mut each, call)?;
+        Ok(out)
+    }
+
+    fn walk(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        each: &mut Each<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
         let folder = self.path.join(prefix);
-        let mut list = List { wanted, call, seen: 0, out: Vec::new() };
+        let mut each = |object| each(object);
+        let mut list = List { wanted, call, others: 0, each: &mut each };
         match self.list_below(&folder, prefix, DEPTH, &mut list) {
             // The encoding's folder may be missing, but not the place itself.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                fs::metadata(&self.path).map_err(failed)?;
-                Ok(Vec::new())
-            }
-            Err(e) => Err(failed(e)),
+            Err(StoreError::NotFound) => fs::metadata(&self.path).map(drop).map_err(failed),
             Ok(()) if call.cancel.is_cancelled() => Err(StoreError::Cancelled),
-            Ok(()) if list.is_too_long() => Err(StoreError::Unsupported("list so many files")),
-            Ok(()) => Ok(list.out),
+            listed => listed,
         }
     }
 

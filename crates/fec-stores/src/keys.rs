@@ -1,5 +1,6 @@
 //! Keys of objects. Their contents never change, because each key begins with the root that proves them.
 
+use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
 use std::fmt::Write;
 
@@ -15,7 +16,7 @@ pub(super) fn prefix(root: &Digest) -> String {
 
 /// Key of the manifest with this root.
 pub(super) fn manifest(root: &Digest) -> String {
-    prefix(root) + "manifest"
+    prefix(root) + MANIFEST
 }
 
 /// Key of a shard file of the segment with this root.
@@ -35,11 +36,30 @@ fn index_of(name: &str) -> Option<u32> {
     is_plain.then(|| index.parse::<u8>().ok()).flatten().map(u32::from)
 }
 
+/// Name of the manifest below its root.
+const MANIFEST: &str = "manifest";
+
 /// Tells whether a key may be that of a shard file or manifest, under any root.
 pub(super) fn is_ours(key: &str) -> bool {
-    let Some((root, name)) = key.split_once('/') else { return false };
-    let is_root = root.len() == 64 && root.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_root && (name == "manifest" || index_of(name).is_some())
+    parsed(key).is_some()
+}
+
+/// As [`is_ours`], for the list of a whole place: the folder of a root leads to what is ours.
+pub(super) fn leads_to_ours(key: &str) -> bool {
+    is_ours(key) || key.strip_suffix('/').and_then(root_of).is_some()
+}
+
+/// The root that a key begins with, and the index of its shard file; `None` in its place for a manifest.
+pub(super) fn parsed(key: &str) -> Option<(Digest, Option<u32>)> {
+    let (root, name) = key.split_once('/')?;
+    let root = root_of(root)?;
+    if name == MANIFEST { Some((root, None)) } else { index_of(name).map(|index| (root, Some(index))) }
+}
+
+/// A root as keys have it: 64 digits in lower case.
+fn root_of(text: &str) -> Option<Digest> {
+    let is_root = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    parse_root(text.as_bytes()).filter(|_| is_root)
 }
 
 #[cfg(test)]
@@ -65,5 +85,10 @@ mod tests {
             assert!(!is_ours(&(prefix(&root) + name)), "{name}");
         }
         assert!(!is_ours("manifest") && !is_ours("x/manifest"));
+        assert_eq!(parsed(&manifest(&root)), Some((root, None)));
+        assert_eq!(parsed(&shard(&root, 7)), Some((root, Some(7))));
+        assert_eq!(parsed(&manifest(&root).to_uppercase()), None, "another key than ours");
+        assert!(leads_to_ours(&prefix(&root)) && leads_to_ours(&shard(&root, 7)));
+        assert!(["lost+found/", "ab/", &prefix(&root)[..64]].iter().all(|key| !leads_to_ours(key)));
     }
 }

@@ -10,6 +10,8 @@
 //! The feature `stores` brings `object_store`, `reqwest`, `rustls` with ring, `tokio` and what they need: 120 crates,
 //! and a binary of 12.3 MB in place of 6.9. Builds for boards leave it out.
 //!
+//! [`inventory`](inventory::inventory) lists the encodings in places, and [`Forget`](forget::Forget) removes one.
+//!
 //! No answer of a store is believed. Keys follow from roots, the ordinary reader proves each byte, and a list is read
 //! for keys that can be ours; a list that leads back or does not end is left.
 
@@ -19,8 +21,11 @@ pub mod error;
 mod fetch;
 mod find;
 pub mod folder;
+pub mod forget;
 mod hedge;
+pub mod inventory;
 mod keys;
+mod lists;
 mod manifest;
 pub mod mend;
 pub mod object;

@@ -299,7 +299,7 @@ impl Object<'_> {
 /// first that are found under their keys.
 fn any_of_segment(places: &Places, root: &Digest, causes: &mut Vec<(usize, StoreError)>) -> Vec<Candidate> {
     let mut located = Vec::new();
-    let search = Search { root, n: MOST, enough: 0, home: &BTreeMap::new(), is_hasty: false };
+    let search = Search { root, n: MOST, enough: 0, home: &BTreeMap::new(), is_hasty: false, lists: None };
     let mut told = locate_all(places, &search, |candidate| located.push(candidate));
     for indices in [0..FIRST, FIRST..MOST] {
         if !located.is_empty() || places.cancel.is_cancelled() {

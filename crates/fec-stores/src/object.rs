@@ -1,4 +1,4 @@
-//! The interface of an object store: six verbs on objects that are put whole, under keys whose contents never change.
+//! The interface of an object store: a few verbs on objects that are put whole, under keys whose contents never change.
 
 use super::call::Call;
 use super::error::StoreError;
@@ -26,9 +26,21 @@ pub enum Put {
     Existed,
 }
 
+/// The outcome of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// The object is gone, as far as the place tells.
+    Gone,
+    /// The place keeps its versions: a mark hides the object, whose bytes stay.
+    Hidden,
+}
+
 /// Tells which keys of a list are of interest. All others are dropped as they are read, because there may be any number
-/// of them.
+/// of them. In the list of a whole place, a folder is entered if its key, with a slash at the end, is wanted.
 pub type Wanted = fn(&str) -> bool;
+
+/// Takes the objects of a list one by one. An error ends the list.
+pub type Each<'a> = dyn FnMut(ObjectInfo) -> Result<(), StoreError> + 'a;
 
 /// Takes the bytes of an object in order, as they come.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<()> + 'a;
@@ -57,6 +69,19 @@ pub trait ObjectStore: Send + Sync {
         wanted: Wanted,
         call: &Call<'_>,
     ) -> Result<Vec<ObjectInfo>, StoreError>;
+
+    /// Gives the wanted objects below `prefix` to `each` as they come, so that none of them is held in memory. Without
+    /// a prefix it is the whole place. The number of other objects read is bounded, as in
+    /// [`list_wanted`](Self::list_wanted).
+    fn walk(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        each: &mut Each<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
+        self.list_wanted(prefix, wanted, call)?.into_iter().try_for_each(each)
+    }
 
     /// Describes an object, or tells that it is not there.
     fn head(&self, key: &str, call: &Call<'_>) -> Result<ObjectInfo, StoreError>;
@@ -90,4 +115,9 @@ pub trait ObjectStore: Send + Sync {
 
     /// Removes an object. A missing object is no error.
     fn delete(&self, key: &str, call: &Call<'_>) -> Result<(), StoreError>;
+
+    /// Removes an object, and tells whether its bytes stay.
+    fn remove(&self, key: &str, call: &Call<'_>) -> Result<Removed, StoreError> {
+        self.delete(key, call).map(|()| Removed::Gone)
+    }
 }

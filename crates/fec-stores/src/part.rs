@@ -273,6 +273,7 @@ impl<'a> StoreRecords<'a> {
             enough: 0,
             home: &BTreeMap::new(),
             is_hasty,
+            lists: None,
         };
         let told = find::locate_all(self.stored.places, &search, |found| {
             of.entry(found.index).or_default().push(found.place);

@@ -171,6 +171,13 @@ impl Place {
         }
     }
 
+    /// Removes the empty folder of a root, if the place is a folder. Anything in it keeps the folder.
+    pub(super) fn remove_folder(&self, root: &Digest) {
+        if let Scheme::Folder(path) = &self.target.scheme {
+            let _ = std::fs::remove_dir(path.join(keys::prefix(root)));
+        }
+    }
+
     /// Tells whether it failed too often in a row.
     pub fn is_given_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= GIVEN_UP

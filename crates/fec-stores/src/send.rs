@@ -13,7 +13,8 @@ use self::coding::{Coded, check_segments, code};
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
 use super::keys;
-use super::object::Put;
+use super::lists::Lists;
+use super::object::{ObjectInfo, Put};
 use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::{is_there, put};
@@ -106,7 +107,9 @@ pub fn send(
         check_segments(len.div_ceil(options.segment_len), most)?;
     }
     let meter = context.meter(Action::Send, source.size());
-    let sending = Sending::new(places, &placement, options, &meter, context.progress);
+    let mut sending = Sending::new(places, &placement, options, &meter, context.progress);
+    // The length of a pipe is not known.
+    sending.lists = Lists::of_count(places, source.size().map_or(0, |len| len.div_ceil(options.segment_len)));
     let (segments, weakest) = sending.code_and_send(source, (name, most), context)?;
     let manifest = Manifest {
         hash: options.encode.hash,
@@ -168,6 +171,8 @@ struct Sending<'a> {
     placement: &'a Placement,
     options: &'a SendOptions,
     cancel: Cancel,
+    /// Whole lists of places, for many segments.
+    lists: Option<Lists>,
     created: AtomicU64,
     kept: AtomicU64,
     sent_bytes: AtomicU64,
@@ -193,6 +198,7 @@ impl<'a> Sending<'a> {
             placement,
             options,
             cancel: places.cancel.child(),
+            lists: None,
             created: AtomicU64::new(0),
             kept: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
@@ -279,14 +285,17 @@ impl<'a> Sending<'a> {
         let places: Vec<usize> = places.iter().copied().collect();
         Threads(places.len()).run(places.len(), &|nth| {
             let place = places[nth];
-            let list = self.places.look(place, &self.cancel, |store, call| {
-                store.list_wanted(&keys::prefix(root), keys::is_ours, call)
+            let lists = self.lists.as_ref();
+            let shards = lists.and_then(|lists| lists.shards(self.places, place, root, &self.cancel));
+            let shards = shards.unwrap_or_else(|| {
+                let list = self.places.look(place, &self.cancel, |store, call| {
+                    store.list_wanted(&keys::prefix(root), keys::is_ours, call)
+                });
+                let index = |object: &ObjectInfo| keys::shard_index(root, &object.key);
+                let objects = list.unwrap_or_default().into_iter();
+                objects.filter_map(|object| Some((index(&object)?, object.size))).collect()
             });
-            for object in list.unwrap_or_default() {
-                if let Some(index) = keys::shard_index(root, &object.key) {
-                    lock(&found).insert((place, index), object.size);
-                }
-            }
+            lock(&found).extend(shards.into_iter().map(|(index, size)| ((place, index), size)));
         });
         into_value(found)
     }

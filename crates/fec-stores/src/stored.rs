@@ -3,6 +3,7 @@
 use super::error::StoresError;
 use super::fetch::Fetch;
 use super::keys;
+use super::lists::Lists;
 use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
@@ -268,6 +269,8 @@ impl<'a> Stored<'a> {
         let meter = context.meter(Action::Fetch, None);
         let mut came: BTreeMap<usize, u64> = BTreeMap::new();
         let mut trouble: Vec<String> = self.lost_meta().collect();
+        let lists = Lists::of_segments(self.places, &self.manifest.segments);
+        let lists = lists.as_ref();
         std::thread::scope(|scope| {
             let (fetched, to_restore) = sync_channel::<Result<Fetch<'_>>>(0);
             let meter: &Gauge<'_> = &meter;
@@ -278,6 +281,7 @@ impl<'a> Stored<'a> {
                     let fetch = Fetch::new(self.places, encoding, self.spool.as_deref(), meter);
                     let fetch = fetch.and_then(|mut fetch| {
                         fetch.cancel = stopped.clone();
+                        fetch.lists = lists;
                         fetch.until(k).map_err(|error| failure(&error))?;
                         Ok(fetch)
                     });

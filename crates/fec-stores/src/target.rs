@@ -17,6 +17,8 @@ pub struct Target {
     pub endpoint: Option<String>,
     /// Region of an S3 service.
     pub region: Option<String>,
+    /// An S3 service is asked at a host that begins with the name of the bucket: some refuse it behind the slash.
+    pub is_virtual: bool,
     /// Profile with the credentials in the files of AWS.
     pub profile: Option<String>,
     /// Kind of the place.
@@ -54,7 +56,7 @@ pub enum TargetError {
     #[error("write {0}://…, with a colon and two slashes")]
     Colon(&'static str),
     /// An unknown option behind a comma; its name, if it has one.
-    #[error("{}what stands behind the comma is not known: domain=, endpoint=, region= and profile= are", Name(.0))]
+    #[error("{}what stands behind the comma is not known: domain=, endpoint=, region=, profile= and style= are", Name(.0))]
     Option(Option<String>),
 }
 
@@ -73,7 +75,16 @@ impl Target {
         let mut parts = text.split(',');
         let place = parts.next().unwrap_or_default();
         let (mut domain, mut endpoint, mut region, mut profile) = (None, None, None, None);
+        let mut is_virtual = false;
         for part in parts {
+            if let Some(style) = part.strip_prefix("style=") {
+                is_virtual = match style {
+                    "virtual" => true,
+                    "path" => false,
+                    _ => return Err(TargetError::Url("style= is virtual or path")),
+                };
+                continue;
+            }
             let slot = match part.split_once('=').filter(|(_, value)| !value.is_empty()) {
                 Some(("domain", value)) => (&mut domain, value),
                 Some(("endpoint", value)) => (&mut endpoint, value),
@@ -91,7 +102,7 @@ impl Target {
         }
         let (url, scheme) = scheme_of(place)?;
         // By default each place is its own domain.
-        let mut target = Target { url, domain: String::new(), endpoint, region, profile, scheme };
+        let mut target = Target { url, domain: String::new(), endpoint, region, is_virtual, profile, scheme };
         target.domain = domain.unwrap_or_else(|| target.name());
         Ok(target)
     }
@@ -259,6 +270,12 @@ mod tests {
         assert_eq!((target.url.as_str(), target.domain.as_str()), ("s3://bucket/a/b", "oslo"));
         assert_eq!(target.bucket_and_prefix(), ("bucket", "a/b"));
         assert_eq!(target.endpoint.as_deref(), Some("http://127.0.0.1:9000"));
+        let is_virtual = |text: &str| Target::parse(text).map(|target| target.is_virtual);
+        assert_eq!(
+            [",style=virtual", ",style=path", ""].map(|style| is_virtual(&format!("s3://b{style}"))),
+            [Ok(true), Ok(false), Ok(false)]
+        );
+        assert_eq!(is_virtual("s3://b,style=other"), Err(TargetError::Url("style= is virtual or path")));
         assert_eq!((target.region.as_deref(), target.profile.as_deref()), (Some("eu"), Some("ci")));
         let folder = |text: &str| Target::parse(text).map(|target| (target.scheme, target.domain));
         assert_eq!(folder("/mnt/a/"), Ok((Scheme::Folder("/mnt/a".into()), "/mnt/a".into())));

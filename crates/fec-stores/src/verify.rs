@@ -4,6 +4,7 @@ use super::error::{StoreError, StoresError, note};
 use super::fetch::Fetch;
 use super::find::{self, Candidate, Search};
 use super::keys;
+use super::lists::Lists;
 use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::is_ours;
@@ -137,6 +138,7 @@ impl<'a> Stored<'a> {
         let meter = context.meter(Action::Verify, Some(self.manifest.payload_len()));
         let mut trouble = BTreeMap::new();
         let mut segments = Vec::new();
+        let lists = Lists::of_segments(self.places, &self.manifest.segments);
         for encoding in &self.manifest.segments {
             let mut located = Vec::new();
             let search = Search {
@@ -145,6 +147,7 @@ impl<'a> Stored<'a> {
                 enough: self.manifest.code.k(),
                 home: &self.home(segments.len()),
                 is_hasty: false,
+                lists: lists.as_ref(),
             };
             let told = find::locate_all(self.places, &search, |found| located.push(found));
             told.failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));

@@ -87,6 +87,18 @@ Examples:
   fec manifest photos.fecp --sha256          if protect --sha256 recorded them
   fec manifest photos.fecp --root HEX           of this sidecar and no other";
 
+pub(crate) const LIST: &str = "\
+Examples:
+  fec list s3://BUCKET/PREFIX FOLDER    which encodings are there, and whole?
+  fec list @places                      the places in a file, a line each
+  fec list @places --json               their roots, for a script";
+
+pub(crate) const FORGET: &str = "\
+Examples:
+  fec forget --root HEX --from s3://BUCKET/PREFIX --from FOLDER
+                                        says what goes, and asks
+  fec forget --root HEX --from @places --yes              does not ask";
+
 pub(crate) const ATTEST: &str = "\
 Examples:
   fec encode FILE --root-file FILE.root
@@ -139,6 +151,8 @@ mod tests {
             super::REPAIR,
             super::PROTECT,
             super::MANIFEST,
+            super::LIST,
+            super::FORGET,
             super::ATTEST,
             super::KEYGEN,
             super::COMPLETIONS,

@@ -7,8 +7,10 @@ mod bench;
 mod decode;
 mod encode;
 pub(crate) mod examples;
+mod forget;
 mod keygen;
 pub(crate) mod link;
+mod list;
 mod manifest;
 mod protect;
 mod repair;
@@ -25,7 +27,9 @@ pub(crate) use attest::Attest;
 pub(crate) use bench::{Bench, Format, OtherBench, Preset};
 pub(crate) use decode::Decode;
 pub(crate) use encode::Encode;
+pub(crate) use forget::Forget;
 pub(crate) use keygen::Keygen;
+pub(crate) use list::List;
 pub(crate) use manifest::Manifest;
 pub(crate) use protect::Protect;
 pub(crate) use repair::Repair;
@@ -106,6 +110,10 @@ pub(crate) enum Command {
     Repair(Repair),
     /// Protect files and folders where they are: one sidecar beside them finds what changed, and mends it
     Protect(Protect),
+    /// List the encodings that stores hold: their roots, names and sizes, and what is missing of them
+    List(List),
+    /// Remove an encoding from stores
+    Forget(Forget),
     /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
     Manifest(Manifest),
     /// Make a statement about roots, for cosign, sigstore or gh to sign; or check that one speaks of them

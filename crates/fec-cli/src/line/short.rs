@@ -34,8 +34,8 @@ Usage: fec COMMAND [OPTIONS] [PATH]...
   verify       what is intact, damaged or missing? (also: check, info)
   repair       mend in place what a sidecar protects, or make shards anew
   decode       restore the payload from shard files or a container
-  manifest     list the digests that a sidecar keeps
-  attest       make a statement about roots, for others to sign
+  list, forget                   what stores hold; remove an encoding there
+  manifest, attest               digests of a sidecar; statements about roots
   keygen       make a key, to seal, to sign, or for a live stream
   bench        measure this machine
   completions, man               for a shell; the manual page
@@ -148,6 +148,29 @@ Examples:
       --b3                  those of BLAKE3
       --root <HEX|@FILE>    of the sidecar with this root only
   -i, --identity <FILE>     open a sealed sidecar with this key",
+    },
+    Short {
+        command: "fec list",
+        about: "List the encodings that stores hold: what is there, and what is missing.",
+        usage: "[OPTIONS] [PLACE]...",
+        examples: examples::LIST,
+        options: "      --from <URL>          a place, as the other commands name it
+      --timeout <TIME>      give a request up when nothing moves for so long
+      --retries <N>         repeat a request so often
+      --json                print one JSON object in place of text",
+    },
+    Short {
+        command: "fec forget",
+        about: "Remove an encoding from stores.",
+        usage: "[OPTIONS] --root <HEX|@FILE> --from <URL>",
+        examples: examples::FORGET,
+        options: "      --root <HEX|@FILE>    the encoding
+      --from <URL>          the places, each with its own --from; or @FILE
+  -y, --yes                 do not ask
+      --partial             although a place gives no list, or the manifest of
+                            another encoding cannot be read
+      --timeout <TIME>      give a request up when nothing moves for so long
+      --retries <N>         repeat a request so often",
     },
     Short {
         command: "fec attest",

@@ -5,7 +5,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of every command that reaches stores.
+/// Options of the commands that move shards.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct Network {
@@ -13,6 +13,14 @@ pub(crate) struct Network {
     /// temporary files]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) spool: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// Limits of the requests to stores.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stores")]
+pub(crate) struct Limits {
     /// With stores: give a request up when nothing moves for so long
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
@@ -36,8 +44,8 @@ pub(crate) struct Network {
 #[group(skip)]
 pub(crate) struct Send {
     /// Send the shards there: s3://BUCKET/PREFIX, gs://, az://, file:///PATH or a folder, with `,domain=NAME` for what
-    /// fails together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`; or @FILE with a line
-    /// for each. May be given several times
+    /// fails together, and for other S3 services `,endpoint=URL`, `,region=NAME`, `,profile=NAME`,
+    /// `,style=virtual`; or @FILE with a line for each. May be given several times
     #[arg(long, value_name = "URL[,domain=D]")]
     pub(crate) to: Vec<String>,
     /// With --to: payload bytes of a segment, which is coded and sent as a whole

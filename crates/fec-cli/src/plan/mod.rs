@@ -7,9 +7,13 @@ pub(crate) mod bench;
 pub(crate) mod common;
 pub(crate) mod decode;
 pub(crate) mod encode;
+#[cfg(feature = "stores")]
+pub(crate) mod forget;
 pub(crate) mod given;
 pub(crate) mod keygen;
 pub(crate) mod keys;
+#[cfg(feature = "stores")]
+pub(crate) mod list;
 pub(crate) mod lists;
 pub(crate) mod manifest;
 pub(crate) mod named;

@@ -251,6 +251,24 @@ const MANIFEST: Command = Command {
     advice: &[],
 };
 
+const STORE_LIMITS: [&str; 3] = ["timeout", "retries", "limit"];
+
+const LISTING: Command = Command {
+    name: "list",
+    modes: &[STORES],
+    chosen: &[],
+    options: &[(&["json", "from"], &[STORES]), (&STORE_LIMITS, &[STORES])],
+    advice: &[],
+};
+
+const FORGET: Command = Command {
+    name: "forget",
+    modes: &[STORES],
+    chosen: &[],
+    options: &[(&["json", "root", "from", "yes", "partial"], &[STORES]), (&STORE_LIMITS, &[STORES])],
+    advice: &[],
+};
+
 const ATTEST: Command = Command {
     name: "attest",
     modes: &[ROOTS],
@@ -313,5 +331,18 @@ const MAN: Command =
     Command { name: "man", modes: &[TEXT], chosen: &[], options: &[(&["json"], &[])], advice: &[] };
 
 /// All commands.
-pub(crate) const COMMANDS: [Command; 11] =
-    [ENCODE, DECODE, VERIFY, REPAIR, PROTECT, MANIFEST, ATTEST, KEYGEN, BENCH, COMPLETIONS, MAN];
+pub(crate) const COMMANDS: [Command; 13] = [
+    ENCODE,
+    DECODE,
+    VERIFY,
+    REPAIR,
+    PROTECT,
+    MANIFEST,
+    ATTEST,
+    KEYGEN,
+    BENCH,
+    COMPLETIONS,
+    MAN,
+    LISTING,
+    FORGET,
+];

@@ -1,6 +1,7 @@
 //! `fec encode`: from arguments to shard files or a container.
 
 mod list;
+pub(crate) mod root_file;
 pub(crate) mod task;
 
 use crate::line;
@@ -13,7 +14,7 @@ use crate::run::stores;
 use crate::run::stream;
 use crate::run::target::{Target, check_no_container, is_dash};
 use crate::say::encode::Report;
-use crate::say::failure::{Exit, Failure, Result, say};
+use crate::say::failure::{Exit, Result, say};
 use crate::settings::{Settings, print_line};
 use fec_base::io::output::OWNER_ALONE;
 use fec_base::names::hex;
@@ -67,8 +68,7 @@ fn one(key: Option<Arc<SecretKey>>, args: &line::Encode, settings: &Settings) ->
         signature.write(&written.root)?;
     }
     if let Some(path) = &args.root_file {
-        task.write_root(path, &format!("{root}\n"))
-            .map_err(|e| Failure::from(e).help(format!("the encoding is complete; its root is {root}")))?;
+        root_file::write(path, &root, settings.policy(args.force), settings)?;
     }
     let report = Report::new(task.named(), &target, &options, (&written, &fate), settings, started);
     let stdout_is_data = target.is_stdout();

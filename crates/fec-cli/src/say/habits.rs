@@ -7,18 +7,19 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
 /// Commands of other programs, and the command that does it.
-const COMMANDS: [(&[&str], &str); 11] = [
+const COMMANDS: [(&[&str], &str); 12] = [
     (&["x", "d", "dec", "extract", "restore", "unpack", "decompress", "recover", "get"], "fec decode PATH"),
     (
         &["c", "create", "a", "add", "enc", "compress", "pack", "split"],
         "fec encode FILE, or fec protect FOLDER",
     ),
-    (&["list", "l", "ls", "t", "test", "v", "scrub", "status", "inspect", "show"], "fec verify PATH"),
+    (&["l", "ls", "t", "test", "v", "scrub", "status", "inspect", "show"], "fec verify PATH"),
     (&["r", "fix", "heal", "mend", "rebuild"], "fec repair PATH"),
     (&["u", "update", "refresh"], "fec protect --update PATH"),
     (&["seal", "encrypt"], "fec encode FILE --recipient KEY, or --passphrase"),
     (&["open", "decrypt"], "fec decode PATH -i KEYFILE, or --passphrase"),
     (&["sign"], "fec encode FILE --sign KEYFILE"),
+    (&["rm", "remove", "delete", "del"], "fec forget --root ROOT --from PLACE"),
     (&["send", "stream", "put"], "fec encode --stream -o udp://HOST:PORT, or --to URL"),
     (&["receive", "recv", "listen"], "fec decode udp://ADDRESS:PORT"),
     (&["benchmark", "speed"], "fec bench"),

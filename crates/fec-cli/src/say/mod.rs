@@ -26,6 +26,10 @@ pub(crate) mod state;
 #[cfg(feature = "stores")]
 pub(crate) mod stores;
 #[cfg(feature = "stores")]
+pub(crate) mod stores_forget;
+#[cfg(feature = "stores")]
+pub(crate) mod stores_list;
+#[cfg(feature = "stores")]
 pub(crate) mod stores_repair;
 pub(crate) mod stream;
 pub(crate) mod stream_help;

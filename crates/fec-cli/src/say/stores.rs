@@ -311,10 +311,9 @@ impl VerifyReport {
     pub(crate) fn describe(&self) -> String {
         let n = self.k + self.m;
         let mut out = format!(
-            "{} in {} segment{} of {} + {} shards\n",
+            "{} in {} of {} + {} shards\n",
             bytes(self.payload_bytes),
-            self.segments.len(),
-            if self.segments.len() == 1 { "" } else { "s" },
+            counted(self.segments.len(), "segment"),
             self.k,
             self.m,
         );
@@ -336,7 +335,7 @@ impl VerifyReport {
         list(lines.into_iter(), &mut out);
         if let Some(weakest) = self.segments.iter().min_by_key(|segment| segment.margin.shards) {
             for (domain, held) in &weakest.held {
-                let _ = writeln!(out, "  {domain}: {held} shards");
+                let _ = writeln!(out, "  {domain}: {}", counted(*held, "shard"));
             }
             match weakest.margin.shards.unwrap_or_default() {
                 0.. => {
@@ -344,17 +343,17 @@ impl VerifyReport {
                         writeln!(out, "it can be restored, and survives the loss of {}", weakest.survives);
                 }
                 margin => {
-                    let _ =
-                        writeln!(out, "it cannot be restored from these places: {} shards too few", -margin);
+                    let few = counted(-margin, "shard");
+                    let _ = writeln!(out, "it cannot be restored from these places: {few} too few");
                 }
             }
         }
         if !self.is_bare && self.manifests.len() < self.places {
             let _ = writeln!(
                 out,
-                "{} of {} places have the manifest, without which nobody finds the segments;\nfec repair sends it to the others",
+                "{} of {} have the manifest, without which nobody finds the segments;\nfec repair sends it to the others",
                 self.manifests.len(),
-                self.places
+                counted(self.places, "place")
             );
         }
         if !self.trouble.is_empty() {

@@ -104,8 +104,9 @@ impl RepairReport {
             let does = if self.written { "removed" } else { "would be removed" };
             let _ = writeln!(
                 out,
-                "{} damaged copies {does} of shards that are intact elsewhere",
-                self.removed.len()
+                "{} {does} that {} intact elsewhere",
+                counted(self.removed.len(), "damaged object"),
+                if self.removed.len() == 1 { "is" } else { "are" }
             );
         }
         if !self.manifests.is_empty() {
@@ -116,8 +117,8 @@ impl RepairReport {
             let margin = self.postponed.iter().map(|(_, margin)| *margin).min().unwrap_or(0);
             let _ = writeln!(
                 out,
-                "{} segments lack shards, and have enough for now ({margin} or more may still be lost): --now makes them anew",
-                self.postponed.len()
+                "of {} shards are missing, and enough are there for now ({margin} or more may still be lost): --now makes them anew",
+                counted(self.postponed.len(), "segment")
             );
         }
         if !self.missing.is_empty() {

@@ -449,7 +449,7 @@ impl Shard {
 }
 
 /// Numbers as spans, like 0-3, 7, 9-12: all, or the first few.
-fn spans(numbers: &[u32], is_all: bool) -> String {
+pub(crate) fn spans(numbers: &[u32], is_all: bool) -> String {
     /// Most spans: as many as fit a line.
     const FEW: usize = 12;
     let mut out: Vec<(u32, u32)> = Vec::new();

@@ -1,6 +1,8 @@
 //! The process: signals, closed descriptors, secrets, passphrases and progress on a terminal.
 
 pub(crate) mod closed;
+#[cfg(feature = "stores")]
+pub(crate) mod consent;
 pub(crate) mod passphrase;
 pub(crate) mod progress;
 pub(crate) mod secrecy;

@@ -35,7 +35,7 @@ fn little(arena: &Arena, input: &str, args: &[&str]) -> Child {
 fn what_never_ends_is_refused() {
     let arena = arena();
     let root = "ab".repeat(32);
-    let lines: [&[&str]; 21] = [
+    let lines: [&[&str]; 24] = [
         &["encode", "-o", "{}.x", "--files-from", "@"],
         &["protect", "-o", "x.fecp", "--files-from", "@"],
         &["encode", "a", "--to", "@@"],
@@ -43,6 +43,9 @@ fn what_never_ends_is_refused() {
         &["verify", "--root", &root, "--from", "@@"],
         &["repair", "--root", &root, "--from", "@@"],
         &["repair", "--root", &root, "--from", "d", "--to", "@@"],
+        &["list", "@@"],
+        &["list", "--from", "@@"],
+        &["forget", "--root", &root, "--from", "@@", "--yes"],
         &["encode", "a", "-o", "out", "-R", "@"],
         &["decode", "a.fec", "-o", "out", "-i", "@"],
         &["manifest", "d.fecp", "-i", "@"],

@@ -66,6 +66,7 @@ fn no_option_repeats_a_secret() {
         ("protect", "d"),
         ("manifest", "d.fecp"),
         ("attest", "a"),
+        ("list", "d"),
         ("keygen", ""),
         ("bench", ""),
     ] {
@@ -95,7 +96,7 @@ fn no_path_repeats_a_secret() {
     let arena = arena();
     let sk = text(&arena.read("sk"));
     let key = sk.lines().nth(1).expect("a key").to_owned();
-    for command in ["encode", "decode", "verify", "repair", "protect", "manifest", "attest"] {
+    for command in ["encode", "decode", "verify", "repair", "protect", "list", "manifest", "attest"] {
         for secret in [AGE, &AGE.to_ascii_lowercase(), key.as_str(), PASSPHRASE] {
             is_not_repeated(&arena, &[command, secret], secret);
             is_not_repeated(&arena, &[command, "a.fec", secret, "--json"], secret);
@@ -153,7 +154,7 @@ fn no_address_repeats_a_password() {
                 secret,
             );
         }
-        for command in ["encode", "decode", "verify", "repair", "protect", "manifest", "attest"] {
+        for command in ["encode", "decode", "verify", "repair", "protect", "list", "manifest", "attest"] {
             is_not_repeated(&arena, &[command, &address], secret);
             is_not_repeated(&arena, &[command, "a.fec", &address, "--json"], secret);
         }

@@ -42,6 +42,7 @@ fn every_exit_code_has_a_reason_that_is_said() {
         (&["manifest", "none"], 4),
         (&["attest", "none"], 4),
         (&["protect", "none"], 4),
+        (&["list", "none"], 4),
         (&["encode", "none"], 4),
         (&["verify", "--need", "x"], 2),
     ] {

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod folders;
+mod held;
 mod private;
 mod said;
 mod servers;

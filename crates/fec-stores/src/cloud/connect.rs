@@ -78,7 +78,7 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     builder = builder
         .with_bucket_name(target.bucket_and_prefix().0)
         .with_region(region)
-        .with_virtual_hosted_style_request(false)
+        .with_virtual_hosted_style_request(target.is_virtual)
         .with_disable_bulk_delete(true)
         .with_client_options(client_options(endpoint.as_deref()))
         .with_retry(no_retries())
@@ -89,10 +89,18 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     }
     let is_like_s3 = endpoint.is_some();
     if let Some(endpoint) = endpoint {
+        let endpoint =
+            if target.is_virtual { hosted(&endpoint, target.bucket_and_prefix().0) } else { endpoint };
         builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
     }
     let service = Arc::new(builder.build().map_err(|e| cannot_open(&e))?);
     Ok(Service { objects: service.clone(), parts: Some(service), unsigned, is_like_s3 })
+}
+
+/// An endpoint whose host begins with the name of the bucket.
+fn hosted(endpoint: &str, bucket: &str) -> String {
+    let (scheme, host) = endpoint.split_once("://").unwrap_or(("https", endpoint));
+    format!("{scheme}://{bucket}.{host}")
 }
 
 /// Checks the values of a profile before they come into requests.
@@ -245,4 +253,15 @@ fn machine_is(maker: &str) -> bool {
     ["sys_vendor", "board_vendor", "chassis_asset_tag"].into_iter().any(|file| {
         fs::read_to_string(Path::new("/sys/class/dmi/id").join(file)).is_ok_and(|text| text.trim() == maker)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hosted;
+
+    #[test]
+    fn the_bucket_begins_the_host() {
+        assert_eq!(hosted("https://s3.example.org", "b"), "https://b.s3.example.org");
+        assert_eq!(hosted("http://127.0.0.1:9000", "b"), "http://b.127.0.0.1:9000");
+    }
 }

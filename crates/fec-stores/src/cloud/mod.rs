@@ -18,7 +18,7 @@ mod watch;
 
 use super::call::{Call, CallOptions};
 use super::error::StoreError;
-use super::object::{ObjectInfo, ObjectStore, Put, Sink, Wanted};
+use super::object::{Each, ObjectInfo, ObjectStore, Put, Removed, Sink, Wanted};
 use super::target::Target;
 use bytes::Bytes;
 use connect::Service;
@@ -271,6 +271,27 @@ impl ObjectStore for CloudStore {
         wanted: Wanted,
         call: &Call<'_>,
     ) -> Result<Vec<ObjectInfo>, StoreError> {
+        let mut out = Vec::new();
+        let mut each = |object| {
+            if out.len() == MAX_OBJECTS {
+                return Err(StoreError::Failed(format!(
+                    "more than {MAX_OBJECTS} objects are below {prefix:?}"
+                )));
+            }
+            out.push(object);
+            Ok(())
+        };
+        self.walk(prefix, wanted, &mut each, call)?;
+        Ok(out)
+    }
+
+    fn walk(
+        &self,
+        prefix: &str,
+        wanted: Wanted,
+        each: &mut Each<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), StoreError> {
         if self.service.parts.is_none() {
             return Err(StoreError::Unsupported("list what it has"));
         }
@@ -283,20 +304,17 @@ impl ObjectStore for CloudStore {
         let watch = Arc::new(Watch::of_list(wanted));
         self.ask(&watch, call, async {
             let mut found = self.service.objects.list(below.as_ref());
-            let mut out = Vec::new();
             while let Some(object) = found.next().await {
                 let object = object?;
                 let key = object.location.as_ref().strip_prefix(start.as_str());
                 let Some(key) = key.filter(|key| key.starts_with(prefix) && wanted(key)) else { continue };
-                if out.len() == MAX_OBJECTS {
-                    watch.fail(StoreError::Failed(format!(
-                        "more than {MAX_OBJECTS} objects are below {prefix:?}"
-                    )));
-                    return Err(object_store::Error::Generic { store: "", source: "too many".into() });
+                let info = ObjectInfo { key: key.to_owned(), size: object.size, etag: object.e_tag };
+                if let Err(why) = each(info) {
+                    watch.fail(why);
+                    return Err(object_store::Error::Generic { store: "", source: "it is over".into() });
                 }
-                out.push(ObjectInfo { key: key.to_owned(), size: object.size, etag: object.e_tag });
             }
-            Ok(out)
+            Ok(())
         })
     }
 
@@ -375,19 +393,24 @@ impl ObjectStore for CloudStore {
     }
 
     fn delete(&self, key: &str, call: &Call<'_>) -> Result<(), StoreError> {
+        self.remove(key, call).map(drop)
+    }
+
+    fn remove(&self, key: &str, call: &Call<'_>) -> Result<Removed, StoreError> {
         if self.service.parts.is_none() {
             return Err(StoreError::Unsupported("be written to"));
         }
         let path = self.path(key)?;
-        let watch = Arc::default();
+        let watch: Arc<Watch> = Arc::default();
         match self.ask(&watch, call, self.service.objects.delete(&path)) {
-            Err(StoreError::NotFound) => Ok(()),
+            Ok(()) if watch.is_hidden.load(Ordering::Relaxed) => Ok(Removed::Hidden),
+            Ok(()) | Err(StoreError::NotFound) => Ok(Removed::Gone),
             // Azure gets a batch of deletions, and its answer about a single one is lost on the way.
             Err(StoreError::Failed(text)) => match self.head_at(&path, call) {
-                Err(StoreError::NotFound) => Ok(()),
+                Err(StoreError::NotFound) => Ok(Removed::Gone),
                 _ => Err(StoreError::Failed(text)),
             },
-            other => other,
+            Err(error) => Err(error),
         }
     }
 }

@@ -150,6 +150,9 @@ impl Service {
             return Ok(HttpResponse::from_parts(head, body.into()));
         }
         watch.answer(head.status.as_u16(), None);
+        if head.headers.get("x-amz-delete-marker").is_some_and(|mark| mark == "true") {
+            watch.is_hidden.store(true, Ordering::Relaxed);
+        }
         if reads {
             // The date is not used, and an unreadable one must not fail the request.
             head.headers.insert(LAST_MODIFIED, HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT"));
@@ -241,6 +244,11 @@ fn refusal(status: StatusCode, body: &[u8], region: Option<&str>) -> StoreError 
     };
     if let (Some(region), 301 | 307 | 400) = (region, status.as_u16()) {
         text += &one_line(&format!("; the bucket is in region={region}"));
+    }
+    let is_of_style =
+        ["SecondLevelDomainForbidden", "irtual host", "irtual-host"].iter().any(|of| said.contains(of));
+    if is_of_style {
+        text += "; name the place with ,style=virtual";
     }
     match status.as_u16() {
         404 => StoreError::NotFound,
@@ -422,6 +430,11 @@ mod tests {
         assert_eq!(said("<html>"), "");
         assert_eq!(one_line("see https://h/x?X-Amz-Signature=abc for\u{7} more"), "see https://h/x for more");
         assert!(one_line(&"word ".repeat(1000)).len() <= MAX_WORDS);
+        let forbidden = b"<Error><Code>SecondLevelDomainForbidden</Code><Message>Please use virtual hosted style to access.</Message></Error>";
+        let refused = refusal(StatusCode::FORBIDDEN, forbidden, None);
+        assert!(
+            matches!(refused, StoreError::Denied(why) if why.ends_with("; name the place with ,style=virtual"))
+        );
         assert!(refusal(StatusCode::SERVICE_UNAVAILABLE, b"", None).is_worth_retrying());
         assert!(!refusal(StatusCode::NOT_IMPLEMENTED, b"", None).is_worth_retrying());
     }

@@ -50,6 +50,8 @@ pub(super) struct Watch {
     pub(super) create: bool,
     /// The answer is the object from its start instead of the range.
     pub(super) is_whole: AtomicBool,
+    /// The service hides what is removed, and keeps its bytes as an older version.
+    pub(super) is_hidden: AtomicBool,
     /// The keys wanted from a list; `None`: the call is no list.
     pub(super) keys: Option<Wanted>,
     /// Queries of its pages so far.
@@ -80,6 +82,7 @@ impl Default for Watch {
             range: None,
             create: false,
             is_whole: AtomicBool::new(false),
+            is_hidden: AtomicBool::new(false),
             keys: None,
             pages: Mutex::default(),
             trouble: Mutex::default(),

@@ -160,6 +160,57 @@ fn lists_that_tell_all_are_enough() {
     }
 }
 
+/// An encoding of many segments takes one list of each place, whether it is verified, restored or sent again.
+#[test]
+fn one_list_of_a_place_tells_of_all_segments() {
+    let how = How { segment: 15_000, ..HOW };
+    let sent = Sent::new(8, &how);
+    assert_eq!(sent.segments.len(), 20);
+    let asked = |what: &str| {
+        for store in &sent.stores {
+            let calls = store.calls();
+            assert!(
+                calls.lists == 1 && calls.heads <= 1,
+                "{what}: {} lists, {} heads",
+                calls.lists,
+                calls.heads
+            );
+            store.forget_calls();
+        }
+    };
+    let places = sent.places();
+    let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+    let verified = stored.verify(false, &Context::default()).expect("it is looked at");
+    assert_eq!((verified.class(), verified.margin()), (None, 4), "{:?}", verified.trouble);
+    // The list, the manifest twice, and the first bytes of its 56 shards.
+    let requests = |calls: &crate::store::Calls| {
+        calls.lists + calls.heads + calls.gets.values().map(|(count, _)| count).sum::<u64>()
+    };
+    assert!(sent.stores.iter().all(|store| requests(&store.calls()) == 59));
+    asked("verify");
+    let _ = sent.restore().expect("it can be restored");
+    asked("decode");
+    let again = Sent::to(&sent.stores, 8, &how);
+    assert_eq!(again.root, sent.root);
+}
+
+/// A place that holds much else is asked for each segment, as is one that gives no whole list.
+#[test]
+fn a_place_with_much_else_is_asked_for_each_segment() {
+    let sent = Sent::new(9, &How { segment: 40_000, ..HOW });
+    assert_eq!(sent.segments.len(), 8);
+    for nth in 0..4001u32 {
+        let root = fec_base::names::hex(&[9; 32]).replace("09090909", &format!("{nth:08x}"));
+        sent.stores[0].objects().insert(format!("{root}/000.shard"), Vec::new());
+    }
+    let places = sent.places();
+    let stored = Stored::find_everywhere(&places, sent.root, None).expect("the manifest");
+    let verified = stored.verify(false, &Context::default()).expect("it is looked at");
+    assert_eq!((verified.class(), verified.margin()), (None, 4), "{:?}", verified.trouble);
+    let lists: Vec<u64> = sent.stores.iter().map(|store| store.calls().lists).collect();
+    assert_eq!(lists, [9, 1, 1, 1, 1]);
+}
+
 /// A reader that was given enough names asks for a shard that no list names at its home alone.
 #[test]
 fn the_home_is_asked_for_what_its_list_leaves_out() {

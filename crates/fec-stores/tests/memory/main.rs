@@ -5,6 +5,8 @@ mod bytes;
 mod calls;
 mod folders;
 mod forged;
+mod forgetting;
+mod inventory;
 mod lists;
 mod mending;
 mod meta;
@@ -49,6 +51,12 @@ pub(crate) struct How {
 impl Sent {
     pub(crate) fn new(seed: u64, how: &How) -> Sent {
         let stores: Vec<Arc<Memory>> = (0..how.places).map(|nth| Arc::new(Memory::new(nth, seed))).collect();
+        Sent::to(&stores, seed, how)
+    }
+
+    /// Sends a payload to the first places of these.
+    pub(crate) fn to(stores: &[Arc<Memory>], seed: u64, how: &How) -> Sent {
+        let stores = stores[..how.places].to_vec();
         let payload = store::bytes_of(seed, how.len);
         let code = Code::new(how.code.0, how.code.1).expect("a code");
         let encode = Options { set_size: how.set_size, ..Options::new(code) };

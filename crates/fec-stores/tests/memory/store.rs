@@ -3,7 +3,7 @@
 use fec_base::io::ReadAt;
 use fec_core::random::SplitMix64;
 use fec_stores::call::Call;
-use fec_stores::object::{ObjectInfo, Put, Sink, Wanted};
+use fec_stores::object::{ObjectInfo, Put, Removed, Sink, Wanted};
 use fec_stores::{ObjectStore, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -72,6 +72,8 @@ pub(crate) enum Deletes {
     Denied,
     /// The store says that it did, and did nothing.
     Ignored,
+    /// The store keeps what was there as an older version, and says so.
+    Hidden,
 }
 
 /// Calls that a place got.
@@ -297,10 +299,16 @@ impl ObjectStore for Memory {
 
     fn delete(&self, key: &str, _: &Call<'_>) -> Result<(), StoreError> {
         match self.answers(|calls| calls.deletes += 1)?.deletes {
-            Deletes::Well => drop(self.objects().remove(key)),
+            Deletes::Well | Deletes::Hidden => drop(self.objects().remove(key)),
             Deletes::Denied => return Err(StoreError::Denied("403 AccessDenied".into())),
             Deletes::Ignored => {}
         }
         Ok(())
+    }
+
+    fn remove(&self, key: &str, call: &Call<'_>) -> Result<Removed, StoreError> {
+        self.delete(key, call)?;
+        let is_hidden = hold(&self.ways).deletes == Deletes::Hidden;
+        Ok(if is_hidden { Removed::Hidden } else { Removed::Gone })
     }
 }

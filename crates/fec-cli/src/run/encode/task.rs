@@ -3,15 +3,13 @@
 use crate::line;
 use crate::plan::check;
 use crate::plan::encode::{CLASHES, Clash, FOUND, Found, Kind, code, is_listed};
+use crate::run::encode::root_file;
 use crate::run::sign::Detached;
-use crate::run::stores;
 use crate::run::target::{Target, check_stdin, is_dash, made_of_file, open_input, quoted};
 use crate::say::failure::{Failure, Result};
 use crate::settings::Settings;
-use crate::system::progress::remove_stale_beside;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{self, is_same};
-use fec_base::io::own::open_regular;
 use fec_base::io::source::SourceFile;
 use fec_base::names::show_input;
 use fec_core::error::FormatError;
@@ -160,9 +158,8 @@ impl<'a> Task<'a> {
             if output::is_special(path) {
                 continue;
             }
-            // --keep and --to accept an existing file with this very root.
             match option {
-                "--root-file" if !self.args.stores.to.is_empty() => stores::check_root_file(path, policy)?,
+                "--root-file" => root_file::check(path, policy)?,
                 _ => output::check_absent(path, policy)?,
             }
             output::check_folder(path)?;
@@ -220,24 +217,6 @@ impl<'a> Task<'a> {
             }
         }
     }
-
-    /// Writes --root-file. With --keep, a file that holds this very root stays as it is.
-    pub(crate) fn write_root(&self, path: &Path, text: &str) -> fecfile::Result<()> {
-        let is_there = self.args.keep && !path.is_symlink() && holds(path, text).unwrap_or(false);
-        if is_there {
-            return Ok(());
-        }
-        remove_stale_beside(path);
-        output::write_text(path, text, self.settings.policy(self.args.force))
-    }
-}
-
-/// Tells whether a file holds exactly this text.
-fn holds(path: &Path, text: &str) -> std::io::Result<bool> {
-    let mut there = Vec::new();
-    let Some(file) = open_regular(path)? else { return Ok(false) };
-    file.take(text.len() as u64 + 1).read_to_end(&mut there)?;
-    Ok(there == text.as_bytes())
 }
 
 fn container(

@@ -1,6 +1,6 @@
 //! The commands on stores, in builds without stores: each one is refused.
 
-use crate::line::{Decode, Encode, Repair, Verify};
+use crate::line::{Decode, Encode, Forget, List, Repair, Verify};
 use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fecfile::payload::{Options, Source};
@@ -17,10 +17,6 @@ pub(crate) fn send(
     Err(absent("encode --to"))
 }
 
-pub(crate) fn check_root_file(_: &std::path::Path, _: fec_base::io::output::Policy) -> Result<()> {
-    Err(absent("encode --to"))
-}
-
 pub(crate) fn decode(_: &Decode, _: &Settings) -> Result<Exit> {
     Err(absent("decode --from"))
 }
@@ -31,6 +27,14 @@ pub(crate) fn verify(_: &Verify, _: &Settings) -> Result<Exit> {
 
 pub(crate) fn repair(_: &Repair, _: &Settings) -> Result<Exit> {
     Err(absent("repair --from"))
+}
+
+pub(crate) fn list(_: &List, _: &Settings) -> Result<Exit> {
+    Err(absent("list"))
+}
+
+pub(crate) fn forget(_: &Forget, _: &Settings) -> Result<Exit> {
+    Err(absent("forget"))
 }
 
 fn absent(what: &str) -> Failure {

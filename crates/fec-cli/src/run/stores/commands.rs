@@ -1,21 +1,20 @@
 //! The commands on stores: from arguments to the library, and from results to reports.
 
-use crate::line::stores::Network;
+use crate::line::stores::{Limits, Network};
 use crate::line::{Decode, Encode, Repair, Verify};
 use crate::plan::decode::recorded;
 use crate::plan::stores as places;
+use crate::run::encode::root_file;
 use crate::run::target::{Target, check_not_redirected, is_dash};
 use crate::say::failure::{Exit, Failure, Result, say};
 use crate::say::state::Outcome;
 use crate::say::stores::{DecodeReport, SendReport, VerifyReport};
 use crate::say::stores_repair::RepairReport;
 use crate::settings::{Settings, print_line, report_failure};
-use crate::system::progress::remove_stale_beside;
-use fec_base::io::output::{Policy, check_absent, is_special, write_text};
+use fec_base::io::output::{Policy, check_absent};
 use fec_base::io::small;
-use fec_base::names::hex;
+use fec_base::names::{hex, show};
 use fec_base::program::interrupt;
-use fec_base::roots::parse_root;
 use fec_core::digest::Digest;
 
 use fec_stores::call::CallOptions;
@@ -26,7 +25,7 @@ use fec_stores::send::{SEGMENT, SendOptions, causes, send as send_to};
 use fec_stores::stored::Stored;
 use fec_stores::target::Target as Store;
 
-use fecfile::error::{Action, Error, ErrorKind};
+use fecfile::error::{Action, Error, ErrorKind, Place};
 use fecfile::payload::{Options, Source};
 use fecfile::seal::Opener;
 use std::path::Path;
@@ -46,7 +45,7 @@ pub(crate) fn send(
     settings: &Settings,
     started: Instant,
 ) -> Result<Exit> {
-    let places = open(targets(&args.stores.to)?, &args.network, settings)?;
+    let places = open(targets(&args.stores.to)?, &args.network.limits, settings)?;
     let options = SendOptions {
         encode: options.clone(),
         segment_len: args.stores.segment_size.unwrap_or(SEGMENT),
@@ -58,10 +57,10 @@ pub(crate) fn send(
     let bars = settings.bars("scan");
     let context = settings.context(&bars);
     defer("encode", settings, false);
-    let sent = send_to(source, name, &places, &options, &context).map_err(explain("encode"))?;
+    let sent = send_to(source, name, &places, &options, &context).map_err(moved("encode", &args.network))?;
     let root = hex(&sent.root);
     if let Some(path) = &args.root_file {
-        write_root(path, &root, settings.policy(args.force))?;
+        root_file::write(path, &root, settings.policy(args.force), settings)?;
     }
     let report = SendReport::new(&sent, &places, args.input(), settings, started);
     let exit = sent.class().map_or(Exit::Done, Exit::from);
@@ -76,55 +75,16 @@ pub(crate) fn send(
     Ok(exit)
 }
 
-/// Checks that --root-file may take a root: it does not exist, may be replaced, or already holds a root. The last case
-/// lets a user repeat the same command.
-pub(crate) fn check_root_file(path: &Path, policy: Policy) -> Result<()> {
-    let absent = check_absent(path, policy);
-    match absent {
-        Err(Error { kind: ErrorKind::Exists, .. }) if held_root(path).is_some() => Ok(()),
-        absent => Ok(absent?),
-    }
-}
-
-/// The root in a file that holds nothing else.
-fn held_root(path: &Path) -> Option<Digest> {
-    /// Enough bytes for a root and the end of its line.
-    const MOST: u64 = 80;
-    let mut text = Vec::new();
-    let file =
-        std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))?;
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, MOST), &mut text).ok()?;
-    parse_root(text.trim_ascii())
-}
-
-/// Writes --root-file. A file that holds this very root stays as it is.
-fn write_root(path: &Path, root: &str, policy: Policy) -> Result<()> {
-    if !is_special(path) && held_root(path).is_some_and(|held| hex(&held) == root) {
-        return Ok(());
-    }
-    remove_stale_beside(path);
-    write_text(path, &format!("{root}\n"), policy).map_err(|e| {
-        let is_other = matches!(&e.kind, ErrorKind::Exists);
-        let failure = Failure::from(e);
-        failure.help(match is_other {
-            true => format!(
-                "it holds another root, and is replaced with -f; the encoding is complete, and its root is {root}"
-            ),
-            false => format!("the encoding is complete; its root is {root}"),
-        })
-    })
-}
-
 /// Restores the encoding with the root --root from the stores of --from.
 pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let places = open(targets(&args.stores.from)?, &args.network, settings)?;
+    let places = open(targets(&args.stores.from)?, &args.network.limits, settings)?;
     let output = args.output.as_deref();
     defer("decode", settings, output.is_some_and(is_dash));
-    let stored =
-        Stored::find(&places, root(args.root), args.network.spool.clone()).map_err(explain("decode"))?;
+    let stored = Stored::find(&places, root(args.root), args.network.spool.clone())
+        .map_err(moved("decode", &args.network))?;
     let keys = args.open.keys()?;
-    let opener = stored.opener(keys.as_ref()).map_err(explain("decode"))?;
+    let opener = stored.opener(keys.as_ref()).map_err(moved("decode", &args.network))?;
     let opener = opener.as_ref();
     let policy = stored.made_of_objects(settings.policy(args.force));
     let target = target(output, &stored, opener, policy)?;
@@ -135,7 +95,7 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
         None => stored.restore(opener, out.destination(policy), &context),
         Some(range) => stored.restore_range(range, opener, out.destination(policy), &context),
     };
-    let restored = restored.map_err(explain("decode"))?;
+    let restored = restored.map_err(moved("decode", &args.network))?;
     let report = DecodeReport::new(&stored, (&restored, opener.is_some()), &places, &target, started);
     let outcome = Outcome::mended(Exit::Done, !restored.trouble.is_empty());
     settings.report(&report, outcome, &report.describe(), target.is_stdout())?;
@@ -145,13 +105,13 @@ pub(crate) fn decode(args: &Decode, settings: &Settings) -> Result<Exit> {
 /// Examines what the stores of --from still hold.
 pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let places = open(targets(&args.stores.from)?, &args.network, settings)?;
+    let places = open(targets(&args.stores.from)?, &args.network.limits, settings)?;
     defer("verify", settings, false);
     let stored = Stored::find_everywhere(&places, root(args.root), args.network.spool.clone())
-        .map_err(explain("verify"))?;
+        .map_err(moved("verify", &args.network))?;
     let bars = settings.bars("verify");
     let context = settings.context(&bars);
-    let verified = stored.verify(args.deep, &context).map_err(explain("verify"))?;
+    let verified = stored.verify(args.deep, &context).map_err(moved("verify", &args.network))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
     let exit = verified.class().map_or(Exit::Done, Exit::from);
     settings.report_here(&report, exit, &report.describe())?;
@@ -168,13 +128,13 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let from = places::some(targets(&args.stores.from)?)?;
     let (all, to) = places::repaired(from, targets(&args.to)?)?;
     let how = StoredRepair { to, now: args.now, deep: args.deep, dry_run: args.dry_run };
-    let places = open(all, &args.network, settings)?;
+    let places = open(all, &args.network.limits, settings)?;
     defer("repair", settings, false);
     let stored = Stored::find_everywhere(&places, root(args.root), args.network.spool.clone())
-        .map_err(explain("repair"))?;
+        .map_err(moved("repair", &args.network))?;
     let bars = settings.bars("repair");
     let context = settings.context(&bars);
-    let repaired = stored.repair(&how, &context).map_err(explain("repair"))?;
+    let repaired = stored.repair(&how, &context).map_err(moved("repair", &args.network))?;
     let report = RepairReport::new(&stored, &repaired, &places, &how, started);
     let exit = repaired.class(args.dry_run).map_or(Exit::Done, Exit::from);
     let outcome = Outcome::mended(exit, report.has_work());
@@ -186,7 +146,7 @@ pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
 }
 
 /// The places that options name. `@FILE` is a list of them.
-fn targets(named: &[String]) -> Result<Vec<Store>> {
+pub(super) fn targets(named: &[String]) -> Result<Vec<Store>> {
     let mut targets = Vec::new();
     for name in named {
         match name.strip_prefix('@').map(Path::new) {
@@ -206,9 +166,9 @@ fn root(root: Option<Digest>) -> Digest {
     root.expect("the parser asks for --root where --from is given")
 }
 
-fn open(targets: Vec<Store>, network: &Network, settings: &Settings) -> Result<Places> {
+pub(super) fn open(targets: Vec<Store>, limits: &Limits, settings: &Settings) -> Result<Places> {
     let targets = &places::some(targets)?;
-    let options = CallOptions { timeout: network.timeout, retries: network.retries, rate: network.limit };
+    let options = CallOptions { timeout: limits.timeout, retries: limits.retries, rate: limits.limit };
     let mut places = Places::open(targets, options, settings.library.sync).map_err(explain("open"))?;
     places.cancel = interrupt::cancel().child();
     Ok(places)
@@ -235,7 +195,7 @@ fn target(
 }
 
 /// Makes a signal end the run in an orderly way, and soon, even if the run waits for a pipe.
-fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
+pub(super) fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
     let is_json = settings.json;
     interrupt::defer_briefly(move || {
         let failure = interrupted(command);
@@ -249,13 +209,30 @@ fn defer(command: &'static str, settings: &Settings, stdout_is_data: bool) {
 fn interrupted(command: &str) -> Failure {
     let failure = Failure::new(Exit::Interrupted, format!("{command}: interrupted"));
     match command {
+        "forget" => failure.help("what was removed is gone, and the next run goes on from there"),
         "encode" | "repair" => failure.help("what was sent stays, and the next run goes on from there"),
         _ => failure,
     }
 }
 
+/// As [`explain`], for commands that keep shards in the spool while these are under way: its errors name the folder.
+fn moved(command: &'static str, network: &Network) -> impl FnOnce(Error) -> Failure {
+    let folder = network.spool.clone().unwrap_or_else(std::env::temp_dir);
+    move |error| {
+        let is_of_spool = error.place == Place::Temporary && matches!(error.kind, ErrorKind::Io(_));
+        let failure = explain(command)(error);
+        if !is_of_spool {
+            return failure;
+        }
+        failure.help(format!(
+            "shards that are under way are kept in {}: --spool FOLDER names another, with more room",
+            show(folder)
+        ))
+    }
+}
+
 /// Puts an error into the words of the command line.
-fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
+pub(super) fn explain(command: &'static str) -> impl FnOnce(Error) -> Failure {
     move |error| match error.kind {
         ErrorKind::Cancelled => {
             if !interrupt::may_speak() {
@@ -277,6 +254,13 @@ fn with_help(error: Error) -> Failure {
         StoresError::FewLanded { .. } | StoresError::NoManifestLanded(_) => {
             "nothing is promised; what was sent stays: run the same command again, it sends only what is missing"
         }
+        StoresError::Unasked(_) => {
+            "try again when all of them answer; with --partial it is removed from the others"
+        }
+        StoresError::UnreadOthers(_) => {
+            "forget those first, or try again; with --partial they count as needing nothing"
+        }
+        StoresError::OfOther(_) => "forget that encoding, or leave its segments where they are",
         StoresError::ManySegments { .. } => "choose a larger --segment-size",
         StoresError::NotFound { .. } => "is it the right root, and are these all the places?",
         StoresError::FewLeft { .. } => "name further places with --from; try again when all of them answer",

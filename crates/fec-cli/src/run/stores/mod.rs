@@ -1,11 +1,15 @@
-//! `--to` and `--from`: shards in stores. Builds without the feature `stores` refuse both.
+//! `--to` and `--from`, `list` and `forget`: shards in stores. Builds without the feature `stores` refuse all of them.
 
 #[cfg(not(feature = "stores"))]
 mod absent;
 #[cfg(feature = "stores")]
 mod commands;
+#[cfg(feature = "stores")]
+mod held;
 
 #[cfg(not(feature = "stores"))]
-pub(crate) use absent::{check_root_file, decode, repair, send, verify};
+pub(crate) use absent::{decode, forget, list, repair, send, verify};
 #[cfg(feature = "stores")]
-pub(crate) use commands::{check_root_file, decode, repair, send, verify};
+pub(crate) use commands::{decode, repair, send, verify};
+#[cfg(feature = "stores")]
+pub(crate) use held::{forget, list};
