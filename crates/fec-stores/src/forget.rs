@@ -10,7 +10,7 @@
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
 use super::find::locate_by_key;
-use super::inventory::{Held, Objects, Unread, each_manifest, objects};
+use super::inventory::{Held, Objects, each_manifest, objects};
 use super::keys;
 use super::object::Removed;
 use super::places::Places;
@@ -176,8 +176,7 @@ impl<'a> Forget<'a> {
                 let shared = manifest.segments.iter().filter(|segment| segments.contains(&segment.root));
                 lock(&needed).extend(shared.map(|segment| (segment.root, root)));
             }
-            // No reader takes it, so it needs nothing.
-            Err(Unread::Broken(_)) => {}
+            // A newer fec may have made a manifest that breaks a rule of this one.
             Err(why) => lock(&unread).push(format!("{}: {why}", hex(&root))),
         })?;
         meter.finish();

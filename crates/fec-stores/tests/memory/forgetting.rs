@@ -4,6 +4,7 @@ use crate::store::{Deletes, Lists, Ways};
 use crate::{How, Sent, class};
 use fec_base::names::hex;
 use fec_core::digest::Digest;
+use fec_core::format::manifest::Manifest;
 use fec_stores::forget::{Forget, Forgotten};
 use fec_stores::inventory::inventory;
 use fecfile::Context;
@@ -42,6 +43,19 @@ fn all_of_it_goes_and_nothing_else() {
     let again = forget(&sent, sent.root, false).expect("nothing is there");
     assert_eq!((again.class(), again.removed.objects), (None, 0));
     assert_eq!(objects(&sent), OBJECTS as usize + foreign.len());
+}
+
+/// A manifest that breaks a rule may be that of a newer version, and need the same segments.
+#[test]
+fn nothing_goes_while_a_manifest_is_not_understood() {
+    let sent = Sent::new(77, &HOW);
+    let key = format!("{}/manifest", hex(&sent.root));
+    let good = sent.stores[0].objects()[&key].clone();
+    let newer = Manifest { segment_len: 7, ..Manifest::open(&sent.root, &good).expect("it is good") };
+    sent.stores[2].objects().insert(format!("{}/manifest", hex(&newer.root())), newer.to_bytes());
+    let (is, words) = class(&forget(&sent, sent.root, false).expect_err("it may need the same"));
+    assert!(is == Class::Io && words.contains("breaks a rule"), "{words}");
+    assert_eq!(objects(&sent), OBJECTS as usize + 1);
 }
 
 /// The same payload at other places has the same segments, and another manifest.
