@@ -42,6 +42,7 @@ mod frame;
 pub mod impair;
 pub mod key;
 pub mod loss;
+mod origins;
 mod output;
 pub mod pace;
 pub mod paths;
@@ -50,9 +51,9 @@ mod reader_thread;
 pub mod receive;
 mod received;
 mod refusals;
-mod replay;
 mod seal;
 pub mod send;
+mod sent;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -61,6 +62,7 @@ pub mod udp;
 
 pub use chunk::{Arrival, Chunk};
 pub use error::{LiveError, LostPackets, Refusal};
+pub use origins::{MOST_WAYS, WayReceived};
 pub use output::Output;
 pub use received::Received;
 

@@ -8,14 +8,15 @@ pub use options::{
     GapPolicy, MAX_AGE, NETWORK_IDLE, Opening, PacketSource, ReceiveOptions, ReceptionWatcher,
 };
 
-use super::chunk::Chunk;
+use super::chunk::{Arrival, Chunk};
 use super::follow::Follow;
 use super::frame::Deframer;
+use super::origins::Came;
 use super::output::Output;
 use super::reader_thread::{NOTICE, Next, ReaderThread};
 use super::received::Received;
 use super::refusals::RefusalWatch;
-use super::seal::Opener;
+use super::seal::{NotOpened, Opener};
 pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, PacketReceiver};
@@ -105,6 +106,8 @@ struct Session<'a> {
     started: Instant,
     /// Time at which the packets came that are taken now.
     now: Instant,
+    /// The origin of the packet that is taken now; `None` in a byte stream.
+    arrival: Option<Arrival>,
 }
 
 impl<'a> Session<'a> {
@@ -135,6 +138,7 @@ impl<'a> Session<'a> {
             deadlines: Deadlines::new(options.deadline),
             started: Instant::now(),
             now: Instant::now(),
+            arrival: None,
         }
     }
 
@@ -268,7 +272,10 @@ impl<'a> Session<'a> {
         self.deadlines = Deadlines::new(self.options.deadline);
         self.received = self.received.next();
         self.started = now;
-        kept.iter().try_for_each(|packet| self.take_packet(packet))
+        kept.iter().try_for_each(|(packet, arrival)| {
+            self.arrival = *arrival;
+            self.take_packet(packet)
+        })
     }
 
     /// Gives up all missing packets.
@@ -290,6 +297,7 @@ impl<'a> Session<'a> {
             self.deframer = Some(deframer);
         } else {
             for (arrival, packet) in chunk.datagrams_mut() {
+                self.arrival = Some(*arrival);
                 self.packet(packet, arrival.at)?;
             }
         }
@@ -318,10 +326,13 @@ impl<'a> Session<'a> {
         }
         match &mut self.opener {
             None => self.take_packet(packet),
-            Some(opener) => match opener.open(packet, came) {
+            Some(opener) => match opener.open(&mut *packet, came) {
                 Ok(packet) => self.take_packet(packet),
                 Err(why) => {
                     self.received.count_not_opened(why);
+                    if let (NotOpened::Copy, Some(arrival)) = (why, &self.arrival) {
+                        self.received.origins.note(arrival, packet, Came::Again);
+                    }
                     Ok(())
                 }
             },
@@ -330,10 +341,14 @@ impl<'a> Session<'a> {
 
     /// Takes a packet in the clear.
     fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
-        let fate = self.decoder.receive(packet);
+        let (fate, before) = (self.decoder.receive(packet), self.received.arrived);
         self.received.count(fate);
+        if let Some(arrival) = self.arrival.as_ref().filter(|_| self.received.arrived > before) {
+            let came = if fate == window::Received::Ahead { Came::Ahead } else { Came::First };
+            self.received.origins.note(arrival, packet, came);
+        }
         match fate {
-            window::Received::Foreign if self.is_following() => self.follow.keep(packet),
+            window::Received::Foreign if self.is_following() => self.follow.keep(packet, self.arrival),
             window::Received::Accepted => self.follow.forget(),
             _ => {}
         }

@@ -12,9 +12,11 @@ use super::output::Output;
 use super::paths::{Way, Ways};
 use super::reader_thread::{Next, ReaderThread};
 use super::seal::Sealer;
+pub use super::sent::Sent;
+use super::timers::Every;
 pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
-use super::udp::{self, MAX_DATAGRAM, Replies};
+use super::udp::{self, MAX_DATAGRAM};
 use fec_base::context::{Context, Settings, Silent};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::system;
@@ -50,7 +52,12 @@ pub const NETWORK_PAYLOAD: u16 = 1174;
 pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
     let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
     for Way { address, interface } in ways {
-        most = most.min(udp::most_bytes(address, interface)?);
+        match udp::most_bytes(address, interface) {
+            Ok(passing) => most = most.min(passing),
+            // A network that is not there yet says nothing of its packets.
+            Err(e) if e.cause().is_some_and(udp::may_pass) => {}
+            Err(e) => return Err(e),
+        }
     }
     let payload = most.saturating_sub(overhead(is_sealed)) as u16;
     Ok(payload.max(MIN_PAYLOAD))
@@ -104,6 +111,8 @@ pub struct SendOptions {
     pub sealing: Option<Sealing>,
     /// The losses and delays that packets suffer on purpose.
     pub impairment: Option<Impairment>,
+    /// Interval of [`SendWatcher::so_far`]; `None` for never.
+    pub tell_every: Option<Duration>,
 }
 
 impl Default for SendOptions {
@@ -122,6 +131,7 @@ impl Default for SendOptions {
             mbps: None,
             sealing: None,
             impairment: None,
+            tell_every: None,
         }
     }
 }
@@ -132,34 +142,6 @@ pub enum PacketDestination<'a> {
     Bytes(Output<'a>),
     /// Datagrams, each sent over all of these ways.
     Udp(Vec<Way>),
-}
-
-/// Counts of a sent stream.
-#[must_use = "packets may not have gone out"]
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// The parameters that the packets name.
-    pub parameters: Parameters,
-    /// Bytes of the payload.
-    pub payload_bytes: u64,
-    /// Packets with a part of the payload.
-    pub source_packets: u64,
-    /// Repair packets.
-    pub repair_packets: u64,
-    /// Packets that tell the progress of the stream, or its end.
-    pub marks: u64,
-    /// Bytes of all packets, without frames and network headers.
-    pub sent_bytes: u64,
-    /// The cipher that sealed the packets.
-    pub cipher: Option<Cipher>,
-    /// Packets that the impairment lost on purpose.
-    pub impaired_lost: u64,
-    /// Packets that the system did not take while the network was away.
-    pub unsent: u64,
-    /// True if sending was stopped before the input had ended.
-    pub stopped: bool,
-    /// The network's replies to the packets.
-    pub replies: Replies,
 }
 
 /// Sends all of `input` as it comes; errors name it `place`.
@@ -184,6 +166,7 @@ pub struct StreamSender {
     latency: Option<Duration>,
     flush: Duration,
     mbps: Option<f64>,
+    tell_every: Option<Duration>,
 }
 
 impl StreamSender {
@@ -213,8 +196,8 @@ impl StreamSender {
         let channel = options.impairment.as_ref().map(Impairment::start).transpose()?;
         let seal = |Sealing { key, cipher }: &Sealing| Sealer::new(key, *cipher, stream_id);
         let sealer = options.sealing.as_ref().map(seal);
-        let &SendOptions { latency, flush, mbps, .. } = options;
-        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps })
+        let &SendOptions { latency, flush, mbps, tell_every, .. } = options;
+        Ok(StreamSender { encoder, sealer, channel, latency, flush, mbps, tell_every })
     }
 
     /// Sends `input` as it comes, until it ends or `watcher` stops it, and then announces the end. Errors name the
@@ -222,7 +205,8 @@ impl StreamSender {
     ///
     /// # Errors
     /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of
-    /// [`PacketSender`](super::udp::PacketSender) for a network; [`LiveError::Push`] when the stream is so long that
+    /// [`PacketSender`](super::udp::PacketSender) for a network, of which a missing route is an error only if nothing
+    /// went out to the end; [`LiveError::Push`] when the stream is so long that
     /// packets have no more numbers.
     pub fn send(
         self,
@@ -232,7 +216,7 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, sealer, channel, latency, flush, mbps } = self;
+        let StreamSender { encoder, sealer, channel, latency, flush, mbps, tell_every } = self;
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
         let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
@@ -240,6 +224,7 @@ impl StreamSender {
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter(Action::Encode, None);
         let mut packets = Packetizer::new(encoder, transmitter, latency.map(Ages::new), flush);
+        packets.telling = Every::new(tell_every, Instant::now());
         let mut stopped = false;
         while !stopped {
             let next = match reader.try_next() {
@@ -252,6 +237,7 @@ impl StreamSender {
             };
             stopped = packets.transmitter.is_stopped();
             packets.transmitter.tell();
+            packets.tell();
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -264,6 +250,9 @@ impl StreamSender {
             }
         }
         packets.finish()?;
+        if !stopped {
+            packets.transmitter.check_any_sent()?;
+        }
         meter.finish();
         let sent = Sent { stopped, ..packets.sent() };
         packets.transmitter.commit()?;
@@ -314,6 +303,8 @@ struct Packetizer<'a> {
     partial_since: Option<Instant>,
     /// The sending time of the oldest packet that no repair packet covers.
     uncovered_since: Option<Instant>,
+    /// The times at which the counts are told.
+    telling: Every,
 }
 
 impl<'a> Packetizer<'a> {
@@ -335,6 +326,15 @@ impl<'a> Packetizer<'a> {
             wait,
             partial_since: None,
             uncovered_since: None,
+            telling: Every::new(None, Instant::now()),
+        }
+    }
+
+    /// Tells the watcher the counts until now, as often as asked.
+    fn tell(&mut self) {
+        if self.telling.next().is_some() && self.telling.is_due(Instant::now()) {
+            let sent = self.sent();
+            self.transmitter.so_far(&sent);
         }
     }
 
@@ -370,6 +370,7 @@ impl<'a> Packetizer<'a> {
     fn push(&mut self, payload: &[u8]) -> Result<()> {
         // The pace may have spread a chunk over a long time.
         self.let_go();
+        self.tell();
         let transmitter = &mut self.transmitter;
         self.payload_bytes += payload.len() as u64;
         self.encoder
@@ -478,6 +479,7 @@ impl<'a> Packetizer<'a> {
             cipher: self.transmitter.cipher(),
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
+            ways: self.transmitter.ways(),
             stopped: false,
             replies: self.transmitter.replies(),
         }

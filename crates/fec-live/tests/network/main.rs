@@ -2,6 +2,7 @@
 
 mod receiving;
 mod sending;
+mod ways;
 
 use fec_base::context::{Context, Silent};
 use fec_base::error::{Place, Result};
