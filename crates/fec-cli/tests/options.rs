@@ -15,7 +15,7 @@ use table::{
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 70] = [
+const VALUES: [(&str, &str); 71] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
@@ -45,6 +45,7 @@ const VALUES: [(&str, &str); 70] = [
     ("loss", "random:0.1"),
     ("max-age", "any"),
     ("mbps", "1000"),
+    ("metrics", "metrics.prom"),
     ("model", "cortex-a53"),
     ("need", "1"),
     ("older-than", "30d"),

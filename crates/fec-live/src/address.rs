@@ -11,8 +11,15 @@ use std::path::Path;
 pub struct Address {
     /// `None` for `udp://:PORT`: any of this machine's addresses.
     host: Option<String>,
+    /// The interface behind `%`, by its name or number: an address of each network alone does not say on which.
+    scope: Option<String>,
     port: u16,
+    /// True for `udp://@...`, by which VLC means a place to receive at.
+    listens: bool,
 }
+
+/// Most names of options in one message.
+const MOST_NAMES: usize = 16;
 
 impl Address {
     /// Tells whether `path` names a place on the network.
@@ -28,41 +35,84 @@ impl Address {
         is_scheme && scheme != "udp" && !path.parent().is_some_and(Path::is_dir)
     }
 
-    /// Reads `udp://HOST:PORT`, `udp://[IPV6]:PORT` or `udp://:PORT`.
+    /// Tells whether `path` reads as `HOST:PORT`, `[IPV6]:PORT` or `:PORT`, an address without `udp://`. A file may
+    /// have such a name too.
+    pub fn is_bare(path: &Path) -> bool {
+        let Some(text) = path.to_str() else { return false };
+        let is_name = |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        let parsed = Address::parsed(text).filter(|address| address.port > 0);
+        parsed.is_some_and(|address| address.host.is_none_or(|host| text.contains('[') || is_name(&host)))
+    }
+
+    /// Reads `udp://HOST:PORT`, `udp://[IPV6]:PORT`, `udp://[IPV6%INTERFACE]:PORT` or `udp://:PORT`, and each with `@`
+    /// in front of the host, for a place to receive at.
     ///
     /// # Errors
-    /// [`LiveError::OtherScheme`], [`LiveError::LargePort`], and [`LiveError::NotAnAddress`] for anything else.
+    /// [`LiveError::OtherScheme`], [`LiveError::OptionsInAddress`], [`LiveError::LargePort`], and
+    /// [`LiveError::NotAnAddress`] for anything else.
     pub fn parse(path: &Path) -> std::result::Result<Address, LiveError> {
         if Address::is_other(path) {
             return Err(LiveError::OtherScheme(path.to_path_buf()));
         }
-        let parsed = path.to_str().and_then(|text| text.strip_prefix("udp://")).and_then(|text| {
-            let (host, port) = text.rsplit_once(':')?;
-            let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit()))?;
-            let host = match host.strip_prefix('[').map(|h| h.strip_suffix(']')) {
-                Some(Some(v6)) => v6,
-                Some(None) => return None,
-                // An IPv6 address without brackets has no clear end.
-                None if host.contains([':', '/', '@']) => return None,
-                None => host,
-            };
-            Some(Address { host: (!host.is_empty()).then(|| host.to_owned()), port })
-        });
-        parsed.ok_or_else(|| match path.to_str().and_then(|text| text.rsplit_once(':')) {
-            Some((_, port)) if port.len() > 4 && port.bytes().all(|b| b.is_ascii_digit()) => {
-                LiveError::LargePort { port: port.to_owned() }
+        let text = path.to_str().and_then(|text| text.strip_prefix("udp://"));
+        if let Some((place, options)) = text.and_then(|text| text.split_once('?'))
+            && let Some(address) = Address::parsed(place)
+        {
+            let names = options.split('&').map(|option| option.split('=').next().unwrap_or_default());
+            let names = names.filter(|name| !name.is_empty()).take(MOST_NAMES).map(str::to_owned);
+            let (address, names) = (address.to_string(), names.collect::<Vec<String>>());
+            if !names.is_empty() {
+                return Err(LiveError::OptionsInAddress { address, names });
             }
-            _ => LiveError::NotAnAddress(path.to_path_buf()),
+        }
+        text.and_then(Address::parsed).ok_or_else(|| {
+            match path.to_str().and_then(|text| text.rsplit_once(':')) {
+                Some((_, port)) if port.len() > 4 && port.bytes().all(|b| b.is_ascii_digit()) => {
+                    LiveError::LargePort { port: port.to_owned() }
+                }
+                _ => LiveError::NotAnAddress(path.to_path_buf()),
+            }
         })
+    }
+
+    /// Reads what stands behind `udp://`.
+    fn parsed(text: &str) -> Option<Address> {
+        let (host, port) = text.rsplit_once(':')?;
+        let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit()))?;
+        let (listens, host) = host.strip_prefix('@').map_or((false, host), |host| (true, host));
+        let Some(v6) = host.strip_prefix('[') else {
+            // An IPv6 address without brackets has no clear end.
+            let host = Some(host).filter(|host| !host.contains([':', '/', '@', '?', '%', ']']))?;
+            return Some(Address {
+                host: (!host.is_empty()).then(|| host.to_owned()),
+                scope: None,
+                port,
+                listens,
+            });
+        };
+        let v6 = v6.strip_suffix(']')?;
+        let (v6, scope) = v6.split_once('%').map_or((v6, None), |(v6, scope)| (v6, Some(scope)));
+        let ip: Ipv6Addr = v6.parse().ok()?;
+        // Other addresses exist once, and no interface belongs to them.
+        let has_use = |scope: &str| !scope.is_empty() && !scope.contains('/') && is_of_each_network(ip);
+        if scope.is_some_and(|scope| !has_use(scope)) {
+            return None;
+        }
+        Some(Address { host: Some(ip.to_string()), scope: scope.map(str::to_owned), port, listens })
     }
 
     /// The address that packets are sent to.
     ///
     /// # Errors
-    /// [`LiveError::IncompleteAddress`], [`LiveError::Unresolved`], [`LiveError::NoAddress`].
+    /// [`LiveError::IncompleteAddress`], [`LiveError::PlaceToReceive`], [`LiveError::Unresolved`],
+    /// [`LiveError::NoAddress`], [`LiveError::Interface`].
     pub fn destination(&self) -> Result<SocketAddr> {
+        let fail = |cause| Err(Error::at(Action::SendTo, self, cause));
+        if self.host.is_none() && self.listens || self.host.is_some() && self.listens && !self.is_group() {
+            return fail(LiveError::PlaceToReceive);
+        }
         if self.host.is_none() || self.port == 0 {
-            return Err(Error::at(Action::SendTo, self, LiveError::IncompleteAddress));
+            return fail(LiveError::IncompleteAddress);
         }
         self.resolve(Action::SendTo)
     }
@@ -70,7 +120,7 @@ impl Address {
     /// The address that a receiving socket is bound to; `None` is any address of this machine.
     ///
     /// # Errors
-    /// [`LiveError::Unresolved`], [`LiveError::NoAddress`].
+    /// [`LiveError::Unresolved`], [`LiveError::NoAddress`], [`LiveError::Interface`].
     pub fn local(&self) -> Result<Option<SocketAddr>> {
         match self.host {
             None => Ok(None),
@@ -80,11 +130,8 @@ impl Address {
 
     /// Tells whether the host is written as the address of a group: one of multicast, or of broadcast.
     pub fn is_group(&self) -> bool {
-        let host = self.host.as_deref().unwrap_or_default().split('%').next().unwrap_or_default();
-        match host.parse::<IpAddr>() {
-            Ok(ip) => is_group(ip),
-            Err(_) => false,
-        }
+        let ip = self.host.as_deref().and_then(|host| host.parse::<IpAddr>().ok());
+        ip.is_some_and(is_group)
     }
 
     /// The port.
@@ -92,11 +139,27 @@ impl Address {
         self.port
     }
 
+    /// The interface behind `%`, if one stands there.
+    pub(crate) fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
+    }
+
     fn resolve(&self, action: Action) -> Result<SocketAddr> {
         let host = self.host.as_deref().unwrap_or_default();
         let fail = |cause| Error::at(action, self, cause);
-        let mut found = (host, self.port).to_socket_addrs().map_err(|e| fail(LiveError::Unresolved(e)))?;
-        found.next().ok_or_else(|| fail(LiveError::NoAddress))
+        let Some(scope) = &self.scope else {
+            let mut found =
+                (host, self.port).to_socket_addrs().map_err(|e| fail(LiveError::Unresolved(e)))?;
+            return found.next().ok_or_else(|| fail(LiveError::NoAddress));
+        };
+        // The number can be read, and so only the interface can be what the system does not find.
+        let unknown = || LiveError::Interface {
+            name: scope.clone(),
+            cause: std::io::Error::from_raw_os_error(libc::ENODEV),
+        };
+        let mut found =
+            (format!("{host}%{scope}"), self.port).to_socket_addrs().map_err(|_| fail(unknown()))?;
+        found.next().ok_or_else(|| fail(unknown()))
     }
 }
 
@@ -105,13 +168,20 @@ pub(super) fn is_group(ip: IpAddr) -> bool {
     ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
+/// Tells whether an address exists on each network, so that an interface has to say on which.
+pub(crate) fn is_of_each_network(ip: Ipv6Addr) -> bool {
+    // Multicast of an interface, or of a link.
+    let of_link = matches!(ip.segments()[0] & 0xff0f, 0xff01 | 0xff02);
+    ip.is_unicast_link_local() || of_link
+}
+
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let host = self.host.as_deref().unwrap_or_default();
-        let host = show_bytes(host.as_bytes());
-        match host.parse::<Ipv6Addr>() {
-            Ok(v6) => write!(f, "udp://[{v6}]:{}", self.port),
-            Err(_) => write!(f, "udp://{host}:{}", self.port),
+        let host = show_bytes(self.host.as_deref().unwrap_or_default().as_bytes());
+        match (&self.scope, host.parse::<Ipv6Addr>()) {
+            (Some(scope), _) => write!(f, "udp://[{host}%{}]:{}", show_bytes(scope.as_bytes()), self.port),
+            (None, Ok(v6)) => write!(f, "udp://[{v6}]:{}", self.port),
+            (None, Err(_)) => write!(f, "udp://{host}:{}", self.port),
         }
     }
 }
@@ -140,7 +210,14 @@ mod tests {
             "udp://::1:5000",
             "udp://[::1:5000",
             "udp://user@host:1",
+            "udp://@@host:1",
             "udp://host:1/x",
+            "udp://[host]:1",
+            "udp://[fe80::1%]:1",
+            "udp://[fe80::1%a/b]:1",
+            "udp://[2001:db8::1%lo]:1",
+            "udp://fe80::1%lo:1",
+            "udp://host%lo:1",
             "tcp://host:1",
         ] {
             assert!(Address::parse(Path::new(bad)).is_err(), "{bad}");
@@ -149,6 +226,92 @@ mod tests {
         assert_eq!(to("udp://127.0.0.1:9").unwrap().to_string(), "127.0.0.1:9");
         assert_eq!(to("udp://[::1]:9").unwrap().to_string(), "[::1]:9");
         assert!(to("udp://:9").is_err() && to("udp://127.0.0.1:0").is_err());
+    }
+
+    /// VLC writes a place to receive at with `@`. A group is the same place for both ends.
+    #[test]
+    fn an_at_sign_is_for_receivers_and_groups() {
+        let parse = |text: &str| Address::parse(Path::new(text)).expect("an address");
+        assert_eq!(parse("udp://@:5000").local().expect("any"), None);
+        assert_eq!(parse("udp://@:5000").to_string(), "udp://:5000");
+        for (text, at) in [("udp://@127.0.0.1:5000", "127.0.0.1:5000"), ("udp://@[::1]:5000", "[::1]:5000")] {
+            assert_eq!(parse(text).local().expect("it resolves").expect("an address").to_string(), at);
+            let refused = parse(text).destination().unwrap_err();
+            assert!(matches!(refused.cause(), Some(LiveError::PlaceToReceive)), "{refused}");
+        }
+        let refused = parse("udp://@:5000").destination().unwrap_err();
+        assert!(matches!(refused.cause(), Some(LiveError::PlaceToReceive)), "{refused}");
+        assert_eq!(
+            parse("udp://@239.1.1.1:5000").destination().expect("a group").to_string(),
+            "239.1.1.1:5000"
+        );
+        assert_eq!(parse("udp://@239.1.1.1:5000").to_string(), "udp://239.1.1.1:5000");
+    }
+
+    /// An address has no options; each that somebody writes is named, and its value is not repeated.
+    #[test]
+    fn options_in_an_address_are_named() {
+        let fault = |text: &str| Address::parse(Path::new(text)).unwrap_err();
+        let refused = fault("udp://@:5000?pkt_size=1316&ttl=4&&reuse&passphrase=secret");
+        let LiveError::OptionsInAddress { address, names } = &refused else { panic!("{refused}") };
+        assert_eq!(names, &["pkt_size", "ttl", "reuse", "passphrase"]);
+        assert_eq!(address.to_string(), "udp://:5000");
+        assert!(!refused.to_string().contains("secret"), "{refused}");
+        let many = format!("udp://:1?{}", "a=1&".repeat(1000));
+        assert!(
+            matches!(fault(&many), LiveError::OptionsInAddress { names, .. } if names.len() == MOST_NAMES)
+        );
+        assert!(matches!(fault("udp://host?x:1"), LiveError::NotAnAddress(_)));
+    }
+
+    /// An address of each network has an interface, which messages show as it was written.
+    #[test]
+    fn an_interface_stands_behind_the_address() {
+        let parse = |text: &str| Address::parse(Path::new(text)).expect("an address");
+        for text in ["udp://[fe80::1%lo]:5000", "udp://[ff02::9%lo]:5000", "udp://[fe80::1%1]:5000"] {
+            let to = parse(text).destination().expect("it resolves");
+            assert!(matches!(to, SocketAddr::V6(to) if to.scope_id() == 1), "{text}: {to}");
+            assert_eq!(parse(text).to_string(), text);
+        }
+        let unknown = parse("udp://[fe80::1%none0]:5000");
+        for error in [unknown.destination().unwrap_err(), unknown.local().unwrap_err()] {
+            assert!(
+                matches!(error.cause(), Some(LiveError::Interface { name, .. }) if name == "none0"),
+                "{error}"
+            );
+            assert!(error.to_string().contains("udp://[fe80::1%none0]:5000"), "{error}");
+        }
+        for (ip, needs) in
+            [("fe80::1", true), ("ff02::9", true), ("ff01::9", true), ("ff05::9", false), ("::1", false)]
+        {
+            assert_eq!(is_of_each_network(ip.parse().expect("an address")), needs, "{ip}");
+        }
+    }
+
+    #[test]
+    fn addresses_without_their_beginning_are_known() {
+        for text in
+            ["127.0.0.1:5000", "host:5000", "a-b.lan:1", ":5000", "@:5000", "[::1]:5000", "[fe80::1%lo]:5000"]
+        {
+            assert!(Address::is_bare(Path::new(text)), "{text}");
+        }
+        for text in [
+            "udp://host:5000",
+            "host",
+            "host:",
+            "host:0",
+            "host:65536",
+            "host:+1",
+            "./host:5000",
+            "a b:5000",
+            "::1",
+            "fe80::1:5000",
+            "[host]:1",
+            "12:30:00",
+            "a:b",
+        ] {
+            assert!(!Address::is_bare(Path::new(text)), "{text}");
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use fec_base::class::Class;
 use fec_base::error::Cause;
-use fec_base::names::show;
+use fec_base::names::{show, show_bytes};
 use fec_core::format::packet::PacketError;
 use fec_core::window::{PushError, SettingsError};
-use fec_keys::passphrases::{NoMemory, ShortPassphrase};
+use fec_keys::passphrases::NoMemory;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -47,6 +47,23 @@ pub enum LiveError {
     /// An address of another transport.
     #[error("{}: only udp:// is supported", show(.0))]
     OtherScheme(PathBuf),
+    /// Options behind `?` in an address, as other programs take them.
+    #[error("{address}: options do not stand in an address: {}", show_bytes(names.join(", ").as_bytes()))]
+    OptionsInAddress {
+        /// The address without them.
+        address: String,
+        /// The names of the options, at most 16.
+        names: Vec<String>,
+    },
+    /// An address with `@`, and no multicast group, where packets are sent to.
+    #[error("an address with @ is a place to receive at")]
+    PlaceToReceive,
+    /// An address of each network, without the interface that says on which.
+    #[error("each network has this address, and no interface is named")]
+    InterfaceMissing,
+    /// An address that names another interface than the options do.
+    #[error("the address names the interface {}, and the options name another", show_bytes(.0.as_bytes()))]
+    TwoInterfaces(String),
     /// An address to send to that lacks its host or port.
     #[error("host or port is missing")]
     IncompleteAddress,
@@ -98,9 +115,14 @@ pub enum LiveError {
     /// A key file that holds no key.
     #[error("a key has 32 bytes")]
     KeyFile,
-    /// A passphrase that is too short.
-    #[error(transparent)]
-    Passphrase(#[from] ShortPassphrase),
+    /// A passphrase that is too short for a stream.
+    #[error(
+        "a passphrase of a stream needs at least {least} characters: whoever records packets can guess it"
+    )]
+    ShortPassphrase {
+        /// The fewest characters.
+        least: usize,
+    },
     /// The system does not have the memory that a passphrase takes.
     #[error(transparent)]
     Memory(#[from] NoMemory),
@@ -144,7 +166,11 @@ impl Cause for LiveError {
             | LiveError::LargePort { .. }
             | LiveError::OtherScheme(_)
             | LiveError::IncompleteAddress
-            | LiveError::Passphrase(_)
+            | LiveError::OptionsInAddress { .. }
+            | LiveError::PlaceToReceive
+            | LiveError::InterfaceMissing
+            | LiveError::TwoInterfaces(_)
+            | LiveError::ShortPassphrase { .. }
             | LiveError::StreamIdOfSealed
             | LiveError::PacketsTooLong { .. } => Class::Usage,
             LiveError::Settings(_)

@@ -1,6 +1,7 @@
 //! Following a sender from one stream to the next: packets of other streams are kept until it is clear that the
 //! received one is over.
 
+use super::chunk::Arrival;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ const MOST_ENDED: usize = 64;
 /// The knowledge about other streams than the received one.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
-    /// The packets of other streams since the received one was last heard.
-    aside: Vec<Vec<u8>>,
+    /// The packets of other streams since the received one was last heard, each with its origin.
+    aside: Vec<(Vec<u8>, Option<Arrival>)>,
     bytes: usize,
     /// Streams that were received to their end.
     ended: VecDeque<[u8; 8]>,
@@ -24,10 +25,10 @@ pub(super) struct Follow {
 
 impl Follow {
     /// Keeps a packet of another stream. Several streams may wait, one behind the other.
-    pub(super) fn keep(&mut self, packet: &[u8]) {
+    pub(super) fn keep(&mut self, packet: &[u8], arrival: Option<Arrival>) {
         if self.aside.len() < MOST_PACKETS && self.bytes + packet.len() <= MOST_BYTES {
             self.bytes += packet.len();
-            self.aside.push(packet.to_vec());
+            self.aside.push((packet.to_vec(), arrival));
         }
     }
 
@@ -45,7 +46,7 @@ impl Follow {
     }
 
     /// Takes the kept packets; the first one chooses the stream to receive.
-    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
+    pub(super) fn take(&mut self) -> Vec<(Vec<u8>, Option<Arrival>)> {
         self.bytes = 0;
         std::mem::take(&mut self.aside)
     }
@@ -74,14 +75,15 @@ mod tests {
         let now = Instant::now();
         assert_eq!(follow.deadline(Some(now), true), None);
         for packet in [b"a", b"b", b"c"] {
-            follow.keep(packet);
+            follow.keep(packet, None);
         }
         assert_eq!(follow.deadline(None, true), None);
         assert_eq!(follow.deadline(Some(now), true), Some(now));
         assert_eq!(follow.deadline(Some(now), false), Some(now + OVER));
-        assert_eq!(follow.take(), [b"a", b"b", b"c"]);
+        let kept: Vec<Vec<u8>> = follow.take().into_iter().map(|(packet, _)| packet).collect();
+        assert_eq!(kept, [b"a", b"b", b"c"]);
         assert_eq!(follow.deadline(Some(now), true), None);
-        (0..2 * MOST_PACKETS).for_each(|_| follow.keep(&[0; 2000]));
+        (0..2 * MOST_PACKETS).for_each(|_| follow.keep(&[0; 2000], None));
         assert!(follow.aside.len() <= MOST_BYTES / 2000);
         follow.forget();
         assert!(follow.take().is_empty());

@@ -44,6 +44,7 @@ mod frame;
 pub mod impair;
 pub mod key;
 pub mod loss;
+mod origins;
 mod output;
 pub mod pace;
 mod packetizer;
@@ -54,10 +55,10 @@ mod reader_thread;
 pub mod receive;
 mod received;
 mod refusals;
-mod replay;
 mod reporter;
 mod seal;
 pub mod send;
+mod sent;
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]
@@ -68,6 +69,7 @@ pub mod udp;
 
 pub use chunk::{Arrival, Chunk};
 pub use error::{LiveError, LostPackets, Refusal};
+pub use origins::{MOST_WAYS, WayReceived};
 pub use output::Output;
 pub use received::Received;
 

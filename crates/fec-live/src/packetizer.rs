@@ -3,13 +3,12 @@
 use super::LiveError;
 use super::ages::Ages;
 use super::chunk::Chunk;
-use super::feedback::{Feedback, FeedbackOutcome};
+use super::feedback::Feedback;
+use super::sent::Sent;
+use super::timers::Every;
 use super::transmitter::Transmitter;
-use super::udp::Replies;
 use fec_base::error::{Action, Error, Result};
-use fec_core::format::packet::Parameters;
 use fec_core::window::{Encoder, Ratio};
-use fec_keys::cipher::Cipher;
 use std::time::{Duration, Instant};
 
 /// Repetitions of the end on a network, where every packet may be lost, and the pause before each.
@@ -24,36 +23,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// Longest time for which receivers that report are helped after the end, and the pause between looks.
 const HELP: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
-
-/// Counts of a sent stream.
-#[must_use = "packets may not have gone out"]
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// The parameters that the packets name.
-    pub parameters: Parameters,
-    /// Bytes of the payload.
-    pub payload_bytes: u64,
-    /// Packets with a part of the payload.
-    pub source_packets: u64,
-    /// Repair packets.
-    pub repair_packets: u64,
-    /// Packets that tell the progress of the stream, or its end.
-    pub marks: u64,
-    /// Bytes of all packets, without frames and network headers.
-    pub sent_bytes: u64,
-    /// The cipher that sealed the packets.
-    pub cipher: Option<Cipher>,
-    /// Packets that the impairment lost on purpose.
-    pub impaired_lost: u64,
-    /// Packets that the system did not take while the network was away.
-    pub unsent: u64,
-    /// True if sending was stopped before the input had ended.
-    pub stopped: bool,
-    /// The network's replies to the packets.
-    pub replies: Replies,
-    /// The outcome of calling for reports; `None` if none were called for.
-    pub feedback: Option<FeedbackOutcome>,
-}
 
 /// Cuts the input into payloads and watches the clock.
 pub(super) struct Packetizer<'a> {
@@ -73,6 +42,8 @@ pub(super) struct Packetizer<'a> {
     partial_since: Option<Instant>,
     /// The sending time of the oldest packet that no repair packet covers.
     uncovered_since: Option<Instant>,
+    /// The times at which the counts are told.
+    telling: Every,
 }
 
 impl<'a> Packetizer<'a> {
@@ -96,6 +67,20 @@ impl<'a> Packetizer<'a> {
             wait,
             partial_since: None,
             uncovered_since: None,
+            telling: Every::new(None, Instant::now()),
+        }
+    }
+
+    /// Tells the watcher the counts in this interval; `None` for never.
+    pub(super) fn tell_every(&mut self, interval: Option<Duration>) {
+        self.telling = Every::new(interval, Instant::now());
+    }
+
+    /// Tells the watcher the counts until now, as often as asked.
+    pub(super) fn tell(&mut self) {
+        if self.telling.next().is_some() && self.telling.is_due(Instant::now()) {
+            let sent = self.sent();
+            self.transmitter.so_far(&sent);
         }
     }
 
@@ -132,6 +117,7 @@ impl<'a> Packetizer<'a> {
         // The pace may have spread a chunk over a long time.
         self.let_go();
         self.converse()?;
+        self.tell();
         let transmitter = &mut self.transmitter;
         self.payload_bytes += payload.len() as u64;
         self.encoder
@@ -287,6 +273,7 @@ impl<'a> Packetizer<'a> {
             cipher: self.transmitter.cipher(),
             impaired_lost: self.transmitter.lost(),
             unsent: self.transmitter.unsent(),
+            ways: self.transmitter.ways(),
             stopped: false,
             replies: self.transmitter.replies(),
             feedback: self.feedback.as_ref().map(Feedback::outcome),

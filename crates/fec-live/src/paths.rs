@@ -3,7 +3,7 @@
 
 use super::LiveError;
 use super::address::{Address, is_group};
-use super::udp::{Interface, PacketSender, Replies};
+use super::udp::{Interface, Replies, WaySender, is_away};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use std::io;
 use std::time::{Duration, Instant};
@@ -25,10 +25,26 @@ pub struct Way {
     pub interface: Interface,
 }
 
+/// Counts of one way.
+#[derive(Clone, Debug)]
+pub struct WaySent {
+    /// The receiver, or a multicast group.
+    pub address: Address,
+    /// The name of the interface to send through, if one was chosen.
+    pub interface: Option<String>,
+    /// Packets that did not go out this way, since the network was away or took none.
+    pub unsent: u64,
+    /// The network's replies to packets that did.
+    pub replies: Replies,
+}
+
 /// An open way.
 struct OpenWay {
     address: Address,
-    sender: PacketSender,
+    interface: Option<String>,
+    sender: WaySender,
+    /// True if its absence was told.
+    is_told: bool,
     /// The end of its rest, if it took no packets.
     rests_until: Option<Instant>,
     /// Packets that it missed by resting.
@@ -46,11 +62,12 @@ impl Ways {
     /// Opens the ways. A packet has up to `overhead` bytes more than its payload.
     ///
     /// # Errors
-    /// Those of [`PacketSender::open`].
+    /// Those of [`PacketSender::open`](super::udp::PacketSender::open), but for a name that cannot be resolved yet.
     pub(super) fn open(ways: Vec<Way>, overhead: usize) -> Result<Ways> {
         let open = |Way { address, interface }| {
-            let sender = PacketSender::open(&address, &interface)?;
-            Ok(OpenWay { address, sender, rests_until: None, missed: 0 })
+            let sender = WaySender::open(&address, &interface)?;
+            let interface = interface.name;
+            Ok(OpenWay { address, interface, sender, is_told: false, rests_until: None, missed: 0 })
         };
         Ok(Ways { ways: ways.into_iter().map(open).collect::<Result<_>>()?, overhead })
     }
@@ -100,9 +117,9 @@ impl Ways {
     }
 
     /// Hands each datagram that came back over a way, from where its packets go, to `on` with the number of the way.
-    pub(super) fn receive(&self, on: &mut dyn FnMut(usize, &mut [u8])) {
+    pub(super) fn receive(&mut self, on: &mut dyn FnMut(usize, &mut [u8])) {
         let mut buffer = [0; LONGEST_REPORT];
-        for (nth, way) in self.ways.iter().enumerate() {
+        for (nth, way) in self.ways.iter_mut().enumerate() {
             for _ in 0..MOST_REPORTS {
                 let Some(len) = way.sender.receive(&mut buffer) else { break };
                 on(nth, &mut buffer[..len]);
@@ -117,7 +134,11 @@ impl Ways {
 
     /// Tells whether no way leads to a group.
     pub(super) fn are_unicast(&self) -> bool {
-        !self.ways.iter().any(|way| is_group(way.sender.destination().ip()))
+        let is_group = |way: &OpenWay| match way.sender.destination() {
+            Some(to) => is_group(to.ip()),
+            None => way.address.is_group(),
+        };
+        !self.ways.iter().any(is_group)
     }
 
     /// Takes in the networks' replies to all packets.
@@ -145,18 +166,53 @@ impl Ways {
 
     /// Packets that the system did not take, counted for each way.
     pub(super) fn unsent(&self) -> u64 {
-        self.ways.iter().map(|way| way.sender.unsent() + way.missed).sum()
+        self.ways.iter().map(OpenWay::unsent).sum()
+    }
+
+    /// The counts of each way.
+    pub(super) fn counts(&self) -> Vec<WaySent> {
+        self.ways.iter().map(OpenWay::count).collect()
+    }
+
+    /// The next way whose network is away, and of which this was not told yet.
+    pub(super) fn newly_away(&mut self) -> Option<(&Address, LiveError)> {
+        let away = self.ways.iter_mut().filter(|way| !way.is_told);
+        let (way, why) = away.map(|way| (way.sender.away(), way)).find_map(|(why, way)| Some((way, why?)))?;
+        way.is_told = true;
+        Some((&way.address, why))
+    }
+
+    /// Checks that any packet went out.
+    ///
+    /// # Errors
+    /// The reason why none did, if a network was away all the time: [`LiveError::Unreachable`],
+    /// [`LiveError::Unresolved`].
+    pub(super) fn check_any_sent(&self) -> Result<()> {
+        if self.ways.iter().any(|way| way.sender.any_sent()) {
+            return Ok(());
+        }
+        let away = self.ways.iter().find_map(|way| Some((way, way.sender.away()?)));
+        away.map_or(Ok(()), |(way, why)| Err(Error::at(Action::SendTo, &way.address, why)))
     }
 }
 
 impl OpenWay {
+    fn unsent(&self) -> u64 {
+        self.sender.unsent() + self.missed
+    }
+
+    fn count(&self) -> WaySent {
+        let (address, interface) = (self.address.clone(), self.interface.clone());
+        WaySent { address, interface, unsent: self.unsent(), replies: self.sender.replies() }
+    }
+
     fn error(&self, cause: io::Error, overhead: usize) -> Error {
         let kind = match cause.raw_os_error() {
             Some(libc::EMSGSIZE) => {
                 let most = self.sender.replies().most.and_then(|most| most.checked_sub(overhead));
                 LiveError::DatagramTooLong { cause, most }.into()
             }
-            Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => LiveError::Unreachable(cause).into(),
+            _ if is_away(&cause) => LiveError::Unreachable(cause).into(),
             _ => ErrorKind::Io(cause),
         };
         Error::at(Action::SendTo, &self.address, kind)
@@ -187,8 +243,9 @@ mod tests {
         let other = error(libc::EACCES);
         assert!(matches!(other.kind, ErrorKind::Io(_)) && other.to_string().contains("udp://127.0.0.1:9"));
         // A reply that names the most bytes of a datagram leaves so many for a payload.
-        ways.ways[0].sender.hear_of(1000);
-        ways.ways[0].sender.hear_of(1200);
+        let WaySender::Open(sender) = &mut ways.ways[0].sender else { panic!("it is open") };
+        sender.hear_of(1000);
+        sender.hear_of(1200);
         assert_eq!(ways.replies().most, Some(1000));
         for (overhead, left) in [(58, Some(942)), (1000, Some(0)), (1001, None)] {
             let error = ways.ways[0].error(io::Error::from_raw_os_error(libc::EMSGSIZE), overhead);

@@ -12,12 +12,13 @@ pub use options::{
 use super::chunk::{Arrival, Chunk};
 use super::follow::Follow;
 use super::frame::Deframer;
+use super::origins::Came;
 use super::output::Output;
 use super::reader_thread::{NOTICE, Next, ReaderThread};
 use super::received::Received;
 use super::refusals::RefusalWatch;
 use super::reporter::State;
-use super::seal::Opener;
+use super::seal::{NotOpened, Opener};
 pub use super::timers::Deadline;
 use super::timers::{Deadlines, End, Every, Silence};
 use super::udp::{Drops, PacketReceiver};
@@ -31,7 +32,7 @@ use fec_core::window::{self, Decoder, Event, Limits};
 use reporting::Reporting;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The longest gap that is filled with zeros, in packets: a single packet could cause a flood of more.
 const MOST_ZEROS: u64 = 1 << 20;
@@ -121,6 +122,8 @@ struct Session<'a> {
     started: Instant,
     /// Time at which the packets came that are taken now.
     now: Instant,
+    /// The origin of the packet that is taken now; `None` in a byte stream.
+    arrival: Option<Arrival>,
 }
 
 impl<'a> Session<'a> {
@@ -152,6 +155,7 @@ impl<'a> Session<'a> {
             deadlines: Deadlines::new(options.deadline),
             started: Instant::now(),
             now: Instant::now(),
+            arrival: None,
         }
     }
 
@@ -290,7 +294,10 @@ impl<'a> Session<'a> {
             reporting.restart();
         }
         self.started = now;
-        kept.iter().try_for_each(|packet| self.take_packet(packet))
+        kept.iter().try_for_each(|(packet, arrival)| {
+            self.arrival = *arrival;
+            self.take_packet(packet)
+        })
     }
 
     /// Gives up all missing packets.
@@ -313,7 +320,8 @@ impl<'a> Session<'a> {
         } else {
             for (arrival, packet) in chunk.datagrams_mut() {
                 let (before, bytes) = (self.received.arrived, packet.len());
-                self.packet(packet, Some(arrival))?;
+                self.arrival = Some(*arrival);
+                self.packet(packet, arrival.at)?;
                 if let Some(reporting) = &mut self.reporting
                     && self.received.arrived > before
                 {
@@ -354,9 +362,9 @@ impl<'a> Session<'a> {
         self.decoder.set_prompt(!is_heard);
     }
 
-    /// Takes a packet; a sealed one is opened in place. `arrival`: its origin and time, from a network.
-    fn packet(&mut self, packet: &mut [u8], arrival: Option<&Arrival>) -> Result<()> {
-        let came = arrival.and_then(|arrival| arrival.at);
+    /// Takes a packet; a sealed one is opened in place. `came` is the time at which the system received it, since 1970,
+    /// if it tells.
+    fn packet(&mut self, packet: &mut [u8], came: Option<Duration>) -> Result<()> {
         let id = packet.get(8..16).filter(|_| packet.starts_with(&MAGIC));
         let is_other = |wanted: u64| id.is_some_and(|id| id != wanted.to_le_bytes());
         if self.options.stream_id.is_some_and(is_other) {
@@ -369,11 +377,14 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         match &mut self.opener {
-            None => self.take_opened(packet, arrival),
-            Some(opener) => match opener.open(packet, came) {
-                Ok(packet) => self.take_opened(packet, arrival),
+            None => self.take_opened(packet),
+            Some(opener) => match opener.open(&mut *packet, came) {
+                Ok(packet) => self.take_opened(packet),
                 Err(why) => {
                     self.received.count_not_opened(why);
+                    if let (NotOpened::Copy, Some(arrival)) = (why, &self.arrival) {
+                        self.received.origins.note(arrival, packet, Came::Again);
+                    }
                     Ok(())
                 }
             },
@@ -381,22 +392,26 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a packet in the clear, which may be a call for reports.
-    fn take_opened(&mut self, packet: &[u8], arrival: Option<&Arrival>) -> Result<()> {
-        let Some(arrival) = arrival.filter(|_| report::is_call(packet)) else {
+    fn take_opened(&mut self, packet: &[u8]) -> Result<()> {
+        let Some(arrival) = self.arrival.filter(|_| report::is_call(packet)) else {
             return self.take_packet(packet);
         };
         if let Some(reporting) = &mut self.reporting {
-            reporting.take(packet, arrival, &self.decoder, self.opener.as_ref(), self.now);
+            reporting.take(packet, &arrival, &self.decoder, self.opener.as_ref(), self.now);
         }
         Ok(())
     }
 
     /// Takes a packet of a stream, in the clear.
     fn take_packet(&mut self, packet: &[u8]) -> Result<()> {
-        let fate = self.decoder.receive(packet);
+        let (fate, before) = (self.decoder.receive(packet), self.received.arrived);
         self.received.count(fate);
+        if let Some(arrival) = self.arrival.as_ref().filter(|_| self.received.arrived > before) {
+            let came = if fate == window::Received::Ahead { Came::Ahead } else { Came::First };
+            self.received.origins.note(arrival, packet, came);
+        }
         match fate {
-            window::Received::Foreign if self.is_following() => self.follow.keep(packet),
+            window::Received::Foreign if self.is_following() => self.follow.keep(packet, self.arrival),
             window::Received::Accepted => self.follow.forget(),
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Counts of a stream, kept as it is received.
 
+use super::origins::{Origins, WayReceived};
 use super::quality::Quality;
 use super::seal::NotOpened;
 use super::timers::Deadline;
@@ -95,6 +96,8 @@ pub struct Received {
     pub time: Duration,
     /// The end of the last gap: a gap that begins there continues it.
     gap_end: Option<u64>,
+    /// The ways by which packets came.
+    pub(super) origins: Origins,
 }
 
 impl Received {
@@ -118,6 +121,12 @@ impl Received {
         }
         let is_whole = self.is_whole() && self.not_whole_before == 0;
         (!is_whole).then(|| self.why_nothing().map_or(Class::Lost, |cause| cause.class()))
+    }
+
+    /// The counts of each way by which packets came, the first [`MOST_WAYS`](crate::MOST_WAYS) and the rest as one;
+    /// none for a byte stream.
+    pub fn ways(&self) -> Vec<WayReceived> {
+        self.origins.counts(self.packets + self.lost)
     }
 
     /// Counts of the next stream, before its first packet.

@@ -5,10 +5,10 @@
 //! stream go by, and their lengths.
 
 use super::key::StreamKey;
-use super::replay::Replays;
 use fec_base::io::system::coarse_time;
 use fec_core::format::packet::{HEADER, PacketError};
 use fec_core::format::sealed_packet::{self, HEAD, Sealed};
+use fec_core::window::Replays;
 use fec_keys::cipher::{AeadKey, Cipher, derive};
 use std::time::Duration;
 

@@ -11,11 +11,11 @@ use super::impair::{Channel, Impairment};
 use super::key::StreamKey;
 use super::output::Output;
 use super::packetizer::Packetizer;
-pub use super::packetizer::Sent;
 use super::paths::{Way, Ways};
 pub use super::rate::RateBounds;
 use super::reader_thread::{Next, ReaderThread};
 use super::seal::{ReportOpener, Sealer};
+pub use super::sent::Sent;
 pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM};
@@ -45,7 +45,12 @@ pub const NETWORK_PAYLOAD: u16 = 1174;
 pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
     let mut most = usize::from(NETWORK_PAYLOAD) + overhead(false);
     for Way { address, interface } in ways {
-        most = most.min(udp::most_bytes(address, interface)?);
+        match udp::most_bytes(address, interface) {
+            Ok(passing) => most = most.min(passing),
+            // A network that is not there yet says nothing of its packets.
+            Err(e) if e.cause().is_some_and(udp::may_pass) => {}
+            Err(e) => return Err(e),
+        }
     }
     let payload = most.saturating_sub(overhead(is_sealed)) as u16;
     Ok(payload.max(MIN_PAYLOAD))
@@ -103,6 +108,8 @@ pub struct SendOptions {
     pub sealing: Option<Sealing>,
     /// The losses and delays that packets suffer on purpose.
     pub impairment: Option<Impairment>,
+    /// Interval of [`SendWatcher::so_far`]; `None` for never.
+    pub tell_every: Option<Duration>,
 }
 
 impl Default for SendOptions {
@@ -122,6 +129,7 @@ impl Default for SendOptions {
             mbps: None,
             sealing: None,
             impairment: None,
+            tell_every: None,
         }
     }
 }
@@ -157,6 +165,7 @@ pub struct StreamSender {
     latency: Option<Duration>,
     flush: Duration,
     mbps: Option<f64>,
+    tell_every: Option<Duration>,
 }
 
 impl StreamSender {
@@ -195,8 +204,8 @@ impl StreamSender {
             }),
             None => None,
         };
-        let &SendOptions { latency, flush, mbps, .. } = options;
-        Ok(StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps })
+        let &SendOptions { latency, flush, mbps, tell_every, .. } = options;
+        Ok(StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps, tell_every })
     }
 
     /// Sends `input` as it comes, until it ends or `watcher` stops it, and then announces the end. Errors name the
@@ -204,7 +213,8 @@ impl StreamSender {
     ///
     /// # Errors
     /// Those of the input and of the output; [`LiveError::PacketsTooLong`] and those of
-    /// [`PacketSender`](super::udp::PacketSender) for a network; [`LiveError::Push`] when the stream is so long that
+    /// [`PacketSender`](super::udp::PacketSender) for a network, of which a missing route is an error only if nothing
+    /// went out to the end; [`LiveError::Push`] when the stream is so long that
     /// packets have no more numbers.
     pub fn send(
         self,
@@ -214,7 +224,7 @@ impl StreamSender {
         watcher: &mut dyn SendWatcher,
         context: &Context<'_>,
     ) -> Result<Sent> {
-        let StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps } = self;
+        let StreamSender { encoder, sealer, feedback, channel, latency, flush, mbps, tell_every } = self;
         let parameters = *encoder.parameters();
         let link = open(destination, &parameters, sealer.is_some())?;
         let transmitter = Transmitter::new(sealer, channel, mbps, link, watcher);
@@ -222,8 +232,10 @@ impl StreamSender {
         let reader = ReaderThread::of_bytes(Vec::new(), input).map_err(fail)?;
         let meter = context.meter(Action::Encode, None);
         let feedback = feedback.filter(|_| transmitter.is_unicast());
-        let feedback = feedback.map(|of| Feedback::new(of, parameters, transmitter.ways(), Instant::now()));
+        let feedback =
+            feedback.map(|of| Feedback::new(of, parameters, transmitter.way_count(), Instant::now()));
         let mut packets = Packetizer::new(encoder, transmitter, feedback, latency.map(Ages::new), flush);
+        packets.tell_every(tell_every);
         let mut stopped = false;
         while !stopped {
             let next = match reader.try_next() {
@@ -239,6 +251,7 @@ impl StreamSender {
             if let Some(ratio) = packets.transmitter.wanted_ratio() {
                 packets.set_ratio(ratio);
             }
+            packets.tell();
             match next {
                 Next::Chunk(chunk) => {
                     packets.take(&chunk)?;
@@ -251,6 +264,9 @@ impl StreamSender {
             }
         }
         packets.finish()?;
+        if !stopped {
+            packets.transmitter.check_any_sent()?;
+        }
         meter.finish();
         let sent = Sent { stopped, ..packets.sent() };
         packets.transmitter.commit()?;

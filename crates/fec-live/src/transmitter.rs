@@ -1,11 +1,14 @@
 //! The way of packets from the encoder: impairment, pacing, and a byte stream or a network.
 
+use super::LiveError;
+use super::address::Address;
 use super::frame::{DELIMITER, Framer};
 use super::impair::Channel;
 use super::output::Output;
 use super::pace::Pace;
-use super::paths::Ways;
+use super::paths::{WaySent, Ways};
 use super::seal::Sealer;
+use super::sent::Sent;
 use super::udp::Replies;
 use fec_base::context::Silent;
 use fec_base::error::{Error, Result};
@@ -37,6 +40,13 @@ pub trait SendWatcher {
     fn ratio(&mut self) -> Option<Ratio> {
         None
     }
+
+    /// Tells, once for each way, that its network is away, and why. The stream goes on: packets count as not sent
+    /// until the network is there.
+    fn network_away(&mut self, _to: &Address, _why: &LiveError) {}
+
+    /// Tells the counts until now.
+    fn so_far(&mut self, _sent: &Sent) {}
 }
 
 impl SendWatcher for Silent {}
@@ -104,13 +114,23 @@ impl<'a> Transmitter<'a> {
         self.watcher.is_stopped()
     }
 
-    /// Tells the watcher, once, that packets are not received.
+    /// Tells the watcher, once, that packets are not received, or not sent.
     pub(super) fn tell(&mut self) {
         let replies = self.replies();
         if !self.is_told && replies.refused + replies.unreachable > 0 {
             self.is_told = true;
             self.watcher.not_received(&replies);
         }
+        if let Link::Udp(ways) = &mut self.link {
+            while let Some((address, why)) = ways.newly_away() {
+                self.watcher.network_away(address, &why);
+            }
+        }
+    }
+
+    /// Tells the watcher the counts until now.
+    pub(super) fn so_far(&mut self, sent: &Sent) {
+        self.watcher.so_far(sent);
     }
 
     /// The ratio that the watcher wants from now on.
@@ -126,7 +146,7 @@ impl<'a> Transmitter<'a> {
     }
 
     /// Number of ways; 0 for a byte stream.
-    pub(super) fn ways(&self) -> usize {
+    pub(super) fn way_count(&self) -> usize {
         match &self.link {
             Link::Bytes { .. } => 0,
             Link::Udp(ways) => ways.count(),
@@ -264,6 +284,25 @@ impl<'a> Transmitter<'a> {
         match &self.link {
             Link::Bytes { .. } => 0,
             Link::Udp(ways) => ways.unsent(),
+        }
+    }
+
+    /// The counts of each way of a network.
+    pub(super) fn ways(&self) -> Vec<WaySent> {
+        match &self.link {
+            Link::Bytes { .. } => Vec::new(),
+            Link::Udp(ways) => ways.counts(),
+        }
+    }
+
+    /// Checks that any packet went out.
+    ///
+    /// # Errors
+    /// The reason why none did, if the network was away all the time.
+    pub(super) fn check_any_sent(&self) -> Result<()> {
+        match &self.link {
+            Link::Bytes { .. } => Ok(()),
+            Link::Udp(ways) => ways.check_any_sent(),
         }
     }
 

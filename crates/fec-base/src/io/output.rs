@@ -405,13 +405,28 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
 /// # Errors
 /// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
 pub fn write_own(path: &Path, text: &str, sync: bool) -> Result<()> {
-    check_own(path, Action::Write)?;
-    let out =
-        FileOut::create(path, Policy::new().with_force(true).with_sync(sync).with_permissions(OWNER_ALONE))?;
+    let out = own(path, Policy::new().with_sync(sync).with_permissions(OWNER_ALONE))?;
     // The old file's permissions are not kept.
     set_mode_if_any(out.file(), OWNER_ALONE).map_err(|e| out.failure(e))?;
     out.put(0, text.as_bytes())?;
     out.commit(text.len() as u64)
+}
+
+/// Writes a small text file for other programs to read, which may replace an older file of the same user; its
+/// permissions are kept. It is whole whenever it is looked at, and need not be on the disk.
+///
+/// # Errors
+/// [`ErrorKind::NotOwn`] if anything else is there; those of the file.
+pub fn write_shown(path: &Path, text: &str) -> Result<()> {
+    let out = own(path, Policy::new().with_sync(false))?;
+    out.put(0, text.as_bytes())?;
+    out.commit(text.len() as u64)
+}
+
+/// Starts a file that may replace an older one of the same user, and nothing else.
+fn own(path: &Path, policy: Policy) -> Result<FileOut> {
+    check_own(path, Action::Write)?;
+    FileOut::create(path, policy.with_force(true))
 }
 
 /// Opens the user's own file for reading; `None` if there is none.

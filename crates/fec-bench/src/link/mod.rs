@@ -79,6 +79,10 @@ use std::path::Path;
 /// [`LiveError::NotAnAddress`](fec_live::LiveError::NotAnAddress) for anything else.
 pub fn address(text: &str) -> std::result::Result<Address, fec_live::LiveError> {
     let plain = text.strip_prefix("udp://").unwrap_or(text);
+    if plain.starts_with('@') {
+        // The mark of a place to receive at says nothing that the options do not.
+        return Err(fec_live::LiveError::NotAnAddress(text.into()));
+    }
     let full = match (plain.starts_with('['), plain.matches(':').count()) {
         (false, 2..) => format!("[{plain}]:{PORT}"),
         (true, _) if plain.ends_with(']') => format!("{plain}:{PORT}"),
@@ -106,7 +110,7 @@ mod tests {
         ] {
             assert_eq!(address(text).expect("an address").to_string(), expected);
         }
-        for bad in ["board:", "board:x", "a/b", "[::1", "a@b:1", "board:65536"] {
+        for bad in ["board:", "board:x", "a/b", "[::1", "a@b:1", "@b:1", "@:1", "b:1?ttl=1", "board:65536"] {
             assert!(address(bad).is_err(), "{bad}");
         }
     }

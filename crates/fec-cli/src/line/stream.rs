@@ -19,6 +19,9 @@ const MOST_AGE: u32 = 86_400;
 /// Interval between statistics.
 const STATS: Duration = Duration::from_secs(1);
 
+/// Interval between renewals of the file of --metrics.
+const METRICS: Duration = Duration::from_secs(5);
+
 /// Options of `encode --stream`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live streams")]
@@ -67,6 +70,10 @@ pub(crate) struct Send {
     /// burst:N,START, trace:FILE, reorder:N, dup:P and seed:N
     #[arg(long, value_name = "LIST")]
     pub(crate) impair: Option<Impairment>,
+    /// Keep statistics in this file, for Prometheus (the textfile collector of node_exporter): it is renewed every 5
+    /// seconds, and stays at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
     /// The number of the stream, in hexadecimal [default: a random one]
     #[arg(long, value_name = "HEX", value_parser = stream_id)]
     pub(crate) stream_id: Option<u64>,
@@ -119,6 +126,10 @@ pub(crate) struct Receive {
     /// Print statistics every second on standard error
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) stats: Option<Stats>,
+    /// Keep statistics in this file, for Prometheus (the textfile collector of node_exporter): it is renewed every 5
+    /// seconds, with --stats every second, and stays at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
     /// Receive the stream with this number, in hexadecimal [default: the first one that comes]
     #[arg(long, value_name = "HEX", value_parser = stream_id)]
     pub(crate) stream_id: Option<u64>,
@@ -157,7 +168,7 @@ impl Receive {
             wait: self.wait_ms.map(milliseconds),
             follow: self.follow,
             reports: !self.no_reports,
-            tell_every: self.stats.map(|_| STATS),
+            tell_every: self.stats.map(|_| STATS).or(self.metrics.as_ref().map(|_| METRICS)),
         }
     }
 
@@ -185,6 +196,7 @@ impl Send {
             mbps: self.mbps,
             sealing,
             impairment: self.impair.clone(),
+            tell_every: self.metrics.as_ref().map(|_| METRICS),
         }
     }
 

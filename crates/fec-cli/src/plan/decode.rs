@@ -6,7 +6,7 @@ use super::options::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use super::{Table, check, refusals};
 use crate::line;
 use crate::say::failure::{Failure, Result, misuse};
-use fec_base::names::{is_plain, show_bytes};
+use fec_base::names::{is_plain, show_bytes, show_input};
 use fec_core::digest::Digest;
 use fec_live::address::Address;
 use fecfile::PayloadRange;
@@ -49,6 +49,9 @@ const REFUSALS: Table<line::Decode> = refusals! {
         "name one file or one address";
     |line| line.live.max_age.is_some() && line.live.key_file.is_none() && !line.open.passphrase =>
         "decode: --max-age is for sealed streams: give a --key-file", "";
+    |line| line.output.as_deref().is_some_and(Address::is_one) =>
+        "write {path}: a payload goes to a file or a pipe, and not to an address",
+        "send it on through a pipe:\n  fec decode PATH -o - | ...";
 };
 
 /// Tells whether standard output gets the payload. `kind` tells the kind of an input: a pipe has no name that the
@@ -116,7 +119,7 @@ impl Decode<'_> {
             (true, true) => &[STREAM, NETWORK],
             (true, false) => &[SHARDS, CONTAINER, PIPE, STREAM],
         })?;
-        check(line, REFUSALS, |_| String::new())?;
+        check(line, REFUSALS, |_| line.output.as_deref().map(show_input).unwrap_or_default())?;
         if !line.stores.from.is_empty() {
             return Ok(Decode::Stores);
         }
@@ -236,13 +239,15 @@ mod tests {
             format!("--early --root {ROOT} --signer {SIGNER} -"),
             "--stream a b".to_owned(),
             "--max-age 5 udp://127.0.0.1:9".to_owned(),
+            "a -o udp://127.0.0.1:9".to_owned(),
         ];
         for (nth, words) in lines.iter().enumerate() {
             let (line, given) = parsed(words);
             let applies: Vec<bool> = REFUSALS.iter().map(|row| (row.applies)(&line)).collect();
             assert_eq!(applies.iter().position(|applies| *applies), Some(nth), "{words}: {applies:?}");
             let refused = Decode::of(&line, given).expect_err(words);
-            assert_eq!(refused.message, REFUSALS[nth].what, "{words}");
+            let output = line.output.as_deref().map(show_input).unwrap_or_default();
+            assert_eq!(refused.message, REFUSALS[nth].what.replace("{path}", &output), "{words}");
         }
     }
 

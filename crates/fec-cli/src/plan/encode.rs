@@ -33,7 +33,8 @@ const REFUSALS: Table<line::Encode> = refusals! {
     |line| line.live.stream && has_no_key(line) && line.seal.cipher.is_some() =>
         "encode --stream: --cipher needs a key: give --key-file or --passphrase", "";
     |line| line.live.stream && line.outputs.len() > 1 && !line.outputs.iter().all(|path| is_network(path)) =>
-        "encode --stream: several -o are for udp://, each a way to the receiver", "";
+        "encode --stream: several -o are for udp://, each a way to the receiver",
+        "write -o udp://HOST:PORT for each";
     |line| line.live.stream && line.live.interface.len() > 1 && line.live.interface.len() != line.outputs.len() =>
         "encode --stream: name one --interface, or one for each -o", "";
     |line| is_auto(line) && !is_to_receivers(line) =>
@@ -43,6 +44,9 @@ const REFUSALS: Table<line::Encode> = refusals! {
         "encode --stream: --rate auto is for the profiles bounded and classic, whose window slides", "leave --profile out";
     |line| matches!(line.live.rate, Some(Rate::File(_))) && !line.live.profile.slides() =>
         "encode --stream: --rate @FILE is for the profiles bounded and classic, whose window slides", "leave --profile out";
+    |line| !line.live.stream && line.outputs.iter().any(|path| Address::is_one(path)) =>
+        "write {path}: an address is for a live stream, and --stream is missing",
+        "add --stream, or name a file, a folder or - with -o";
     |line| !line.live.stream && line.outputs.len() > 1 => "encode: several -o are for --stream",
         "shards may be moved to other places afterwards";
     |line| line.inputs.len() > 1 && line.inputs.iter().any(|input| input.as_os_str() == "-") =>
@@ -109,6 +113,22 @@ fn is_to_receivers(line: &line::Encode) -> bool {
     let is_one = |path: &PathBuf| Address::parse(path).is_ok_and(|address| !address.is_group());
     !line.outputs.is_empty() && line.outputs.iter().all(is_one)
 }
+
+/// The output of a live stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamOutput {
+    /// Its name reads as an address without `udp://`.
+    pub(crate) is_bare: bool,
+    /// Something has this name.
+    pub(crate) is_there: bool,
+}
+
+/// `{file}` is the output as a file of this folder, and `{address}` as an address, both for a shell. Shards and
+/// containers never go to an address, and a time or a drive in their name is ordinary: they are not asked.
+pub(crate) const STREAM_OUTPUT: Table<StreamOutput> = refusals! {
+    |of| of.is_bare && !of.is_there => "write {path}: it is a file's name, and reads as an address",
+        "to send the stream there:\n  -o {address}\nfor a file of this name:\n  -o {file}";
+};
 
 /// Refuses the input of a live stream, by whether it is a folder: `{folder}` for a shell.
 pub(crate) const STREAM_INPUT: Table<bool> = refusals! {
@@ -288,6 +308,7 @@ mod tests {
             "--stream a --cipher aes-256-gcm",
             "--stream a -o udp://127.0.0.1:9 -o file",
             "--stream a -o udp://127.0.0.1:9 --interface one --interface two",
+            "a -o udp://127.0.0.1:9",
             "a -o b -o c",
             "a -",
             "a --keep --sign key",
@@ -298,7 +319,8 @@ mod tests {
             let (line, given) = parsed(words);
             let first = REFUSALS.iter().position(|row| (row.applies)(&line));
             assert_eq!(first, Some(nth), "{words}");
-            let what = REFUSALS[nth].what.replace("{path}", "c");
+            let output = line.outputs.first().map(show_input).unwrap_or_default();
+            let what = REFUSALS[nth].what.replace("{path}", &output);
             assert_eq!(Encode::of(&line, given).expect_err(words).message, what, "{words}");
         }
     }
@@ -324,6 +346,11 @@ mod tests {
         ];
         crate::plan::assert_rows(FOUND, &found);
         crate::plan::assert_rows(STREAM_INPUT, &[true]);
+        let bare = StreamOutput { is_bare: true, is_there: false };
+        crate::plan::assert_rows(STREAM_OUTPUT, &[bare]);
+        for fine in [StreamOutput { is_there: true, ..bare }, StreamOutput { is_bare: false, ..bare }] {
+            assert!(check(&fine, STREAM_OUTPUT, str::to_owned).is_ok(), "{fine:?}");
+        }
         for fine in [
             Found { is_listed: true, keep: true, to_folder: true, ..fine },
             Found { input: Kind::Pipe, to_pipe: true, ..fine },

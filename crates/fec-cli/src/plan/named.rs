@@ -57,6 +57,25 @@ pub(crate) const OUTPUT: Table<bool> = refusals! {
         "choose another output with -o";
 };
 
+/// The file of `--metrics`, as it was found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MetricsFile {
+    /// It is named `-`.
+    pub(crate) is_dash: bool,
+    /// The command reads or writes it for another purpose.
+    pub(crate) is_other: bool,
+    /// It holds something else than older statistics.
+    pub(crate) is_foreign: bool,
+}
+
+pub(crate) const METRICS: Table<MetricsFile> = refusals! {
+    |file| file.is_dash => "--metrics is written to a file, again and again: name one", "";
+    |file| file.is_other => "write {path}: it is for --metrics, and is the input, the output or the key too",
+        "choose another name for --metrics";
+    |file| file.is_foreign => "write {path}: it is for --metrics, and holds something else",
+        "choose another name for --metrics, or remove it";
+};
+
 /// An input that a command cannot take as it was named, as it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -123,6 +142,14 @@ mod tests {
         ];
         crate::plan::assert_rows(STREAM, &streams);
         crate::plan::assert_rows(OUTPUT, &[true]);
+        let fine = MetricsFile::default();
+        assert!(crate::plan::check(&fine, METRICS, str::to_owned).is_ok());
+        let files = [
+            MetricsFile { is_dash: true, ..fine },
+            MetricsFile { is_other: true, ..fine },
+            MetricsFile { is_foreign: true, ..fine },
+        ];
+        crate::plan::assert_rows(METRICS, &files);
         use Redirected::{Payload, Root, RootOf, Roots};
         crate::plan::assert_rows(REDIRECTED, &[RootOf, Root, Roots, Payload]);
         assert!(crate::plan::check(&Redirected::No, REDIRECTED, str::to_owned).is_ok());

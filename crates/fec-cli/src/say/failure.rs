@@ -5,6 +5,7 @@ use crate::system::secrets::{hides, hushed};
 use fec_base::names::{show, show_bytes, show_input};
 use fec_base::roots::parse_root;
 use fec_keys::sign::SignError;
+use fec_live::address::Address;
 use fec_sidecar::SidecarError;
 use fecfile::error::{Action, Class, Place};
 use fecfile::forms::Beginning;
@@ -192,9 +193,13 @@ fn help_of_cause(error: &Error) -> Option<String> {
 /// Advice for missing permissions.
 pub(crate) const NOT_ALLOWED: &str = "run it as a user who may: the owner, or root";
 
-/// Advice when the name of a missing file is a root.
+/// Advice when the name of a missing file is a root, or an address.
 fn meant_by(place: &Place) -> Option<String> {
     let Place::Path(path) = place else { return None };
+    if Address::is_one(path) || Address::is_bare(path) {
+        let address = if Address::is_one(path) { show(path) } else { format!("udp://{}", show(path)) };
+        return Some(format!("a live stream from a network is received with:\n  fec decode {address}"));
+    }
     let name = path.as_os_str().as_encoded_bytes();
     parse_root(name)?;
     Some(format!("that is a root, which decode, verify and repair take as\n  --root {}", show(path)))

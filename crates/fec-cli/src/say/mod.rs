@@ -8,6 +8,7 @@ pub(crate) mod failure;
 pub(crate) mod generations;
 pub(crate) mod habits;
 pub(crate) mod left_out;
+pub(crate) mod metrics;
 pub(crate) mod not_protected;
 pub(crate) mod policy;
 pub(crate) mod protect;

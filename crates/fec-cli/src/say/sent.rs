@@ -7,6 +7,9 @@ use crate::settings::Settings;
 use fec_base::names::{bytes, counted, show};
 use fec_core::window::Ratio;
 use fec_keys::cipher::Cipher;
+use fec_live::LiveError;
+use fec_live::address::Address;
+use fec_live::paths::WaySent;
 use fec_live::send::{FeedbackOutcome, ReceiverOutcome, SendOptions, Sent};
 use serde::Serialize;
 use std::path::Path;
@@ -83,6 +86,36 @@ fn ratio(of: Ratio) -> String {
     format!("{}/{}", of.repair(), of.source())
 }
 
+/// A way to the receivers.
+#[derive(Debug, Serialize)]
+struct WayRow {
+    address: String,
+    /// The interface that was chosen with --interface.
+    interface: Option<String>,
+    /// Packets that did not go out this way.
+    unsent: u64,
+    /// How often the network answered that nobody receives there, or that there is no route.
+    refused: u64,
+    unreachable: u64,
+}
+
+impl WayRow {
+    fn new(way: &WaySent) -> WayRow {
+        WayRow {
+            address: way.address.to_string(),
+            interface: way.interface.as_deref().map(show),
+            unsent: way.unsent,
+            refused: way.replies.refused,
+            unreachable: way.replies.unreachable,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let through = self.interface.as_ref().map_or_else(String::new, |name| format!(" through {name}"));
+        format!("way to {}{through}: {} not sent\n", self.address, counted(self.unsent, "packet"))
+    }
+}
+
 /// The outcome of `encode --stream`.
 #[derive(Debug, Serialize)]
 pub(crate) struct SentReport {
@@ -109,6 +142,8 @@ pub(crate) struct SentReport {
     impaired_lost: u64,
     /// Packets that the system did not take while the network was away.
     unsent: u64,
+    /// The ways to the receivers; none to a file or pipe.
+    ways: Vec<WayRow>,
     /// How often the network answered that nobody receives there, or that there is no route.
     refused: u64,
     unreachable: u64,
@@ -116,6 +151,14 @@ pub(crate) struct SentReport {
     feedback: Option<Feedback>,
     backend: &'static str,
     seconds: f64,
+}
+
+/// A way whose network is away, in words.
+pub(crate) fn network_away(to: &Address, why: &LiveError) -> String {
+    let group = if to.is_group() { "; for multicast, name the network with --interface" } else { "" };
+    format!(
+        "{to}: the network is away ({why}): it is waited for, and what is not sent meanwhile is counted{group}"
+    )
 }
 
 impl SentReport {
@@ -150,6 +193,7 @@ impl SentReport {
             cipher: sent.cipher.map(Cipher::name),
             impaired_lost: sent.impaired_lost,
             unsent: sent.unsent,
+            ways: sent.ways.iter().map(WayRow::new).collect(),
             refused: sent.replies.refused,
             unreachable: sent.replies.unreachable,
             feedback: sent.feedback.as_ref().map(Feedback::new),
@@ -162,7 +206,8 @@ impl SentReport {
         self.output == "-"
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// The report in words. `is_verbose` tells of several ways where nothing is amiss.
+    pub(crate) fn describe(&self, is_verbose: bool) -> String {
         let output = output_name(&self.output);
         let mut out = format!(
             "{}: {} in {} packets, and {} repair packets -> {output} ({})\n",
@@ -191,6 +236,9 @@ impl SentReport {
                 "not sent, since the network was away: {}\n",
                 counted(self.unsent, "packet")
             ));
+        }
+        if self.ways.len() > 1 && (self.unsent > 0 || is_verbose) {
+            out.extend(self.ways.iter().map(WayRow::describe));
         }
         if self.refused > 0 {
             out.push_str("nobody received, or not all the time: the network said so\n");

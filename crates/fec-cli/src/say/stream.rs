@@ -5,8 +5,8 @@ use crate::say::state::Margin;
 use crate::settings::Settings;
 use fec_base::names::{bytes, counted};
 use fec_live::LostPackets;
-use fec_live::Received;
 use fec_live::quality::{Advice, Quality};
+use fec_live::{Received, WayReceived};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -196,6 +196,37 @@ struct Gap {
     count: u64,
 }
 
+/// A way by which packets came.
+#[derive(Debug, Serialize)]
+struct WayRow {
+    /// The address that they came from; null for all ways beyond the first 16 together.
+    from: Option<String>,
+    /// The address of this machine that they came to.
+    to: Option<String>,
+    /// Packets of any kind, and repeated ones too.
+    packets: u64,
+    /// The share of the stream's source packets that did not come by it.
+    loss: f64,
+}
+
+impl WayRow {
+    fn new(way: &WayReceived) -> WayRow {
+        WayRow {
+            from: way.from.map(|from| from.to_string()),
+            to: way.to.map(|to| to.to_string()),
+            packets: way.packets,
+            loss: (way.loss * 1e6).round() / 1e6,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let from = self.from.as_deref().unwrap_or("others together");
+        let to = self.to.as_ref().map_or_else(String::new, |to| format!(" to {to}"));
+        let packets = counted(self.packets, "packet");
+        format!("way from {from}{to}: {packets}; {} of the stream did not come by it\n", percent(self.loss))
+    }
+}
+
 /// The outcome of `decode` for a stream.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReceivedReport {
@@ -224,6 +255,8 @@ pub(crate) struct ReceivedReport {
     margin: Margin,
     #[serde(flatten)]
     link: Link,
+    /// The ways by which packets came; none in a file or pipe.
+    ways: Vec<WayRow>,
     gaps: Vec<Gap>,
     /// The number of gaps. `gaps` lists at most 1000.
     gap_count: u64,
@@ -291,6 +324,7 @@ impl ReceivedReport {
             lost: received.lost,
             margin: Margin { packets: Link::new(received).margin_packets, ..Margin::default() },
             link: Link::new(received),
+            ways: received.ways().iter().map(WayRow::new).collect(),
             gaps: received.gaps.iter().map(|&LostPackets { first, count }| Gap { first, count }).collect(),
             gap_count: received.gap_count,
             arrived: received.arrived,
@@ -319,7 +353,8 @@ impl ReceivedReport {
         }
     }
 
-    pub(crate) fn describe(&self, received: &Received) -> String {
+    /// The report in words. `is_verbose` tells of the way where there is only one.
+    pub(crate) fn describe(&self, received: &Received, is_verbose: bool) -> String {
         let mut out = String::new();
         if received.streams_before > 0 {
             out.push_str(&format!(
@@ -363,6 +398,9 @@ impl ReceivedReport {
             out.push_str(&format!("packets: {}\n", noted.join(", ")));
         }
         self.describe_link(&received.quality, &mut out);
+        if self.ways.len() > 1 || is_verbose {
+            out.extend(self.ways.iter().map(WayRow::describe));
+        }
         if let Some(id) = &self.stream_id {
             let profile = self.profile.unwrap_or_default();
             out.push_str(&format!("stream {id}: {profile}, window of {}\n", self.window.unwrap_or(0)));

@@ -4,10 +4,12 @@
 mod common;
 mod damage;
 mod ends;
+mod field;
 mod hostile;
 mod network;
 mod pipes;
 mod sealed;
+mod settings;
 
 use common::{Arena, LIMIT, Random, code, expect, finish, payload, text};
 use serde_json::Value;

@@ -20,7 +20,11 @@ impl Listening {
         let mut child = arena.spawn(["decode", place].into_iter().chain(options.iter().copied()));
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
+        // With -v the settings are told first.
+        while line.trim_start().starts_with("INFO") || line.is_empty() {
+            line.clear();
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ends");
+        }
         let address = match line.trim().strip_prefix("receiving on ") {
             Some(address) => address.to_owned(),
             None => serde_json::from_str::<Value>(&line).unwrap()["address"].as_str().unwrap().to_owned(),

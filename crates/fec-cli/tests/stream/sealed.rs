@@ -88,9 +88,15 @@ fn a_key_or_passphrase_on_both_sides() {
         text(&output.stderr)
     );
     // A new passphrase must not be short, but decode tries any.
-    let output = with_passphrase("eleven char", &["encode", "--stream", "--passphrase", "in", "-o", "short"]);
+    let short = "nineteen characters";
+    let output = with_passphrase(short, &["encode", "--stream", "--passphrase", "in", "-o", "short"]);
     expect(&output, 2);
-    assert!(text(&output.stderr).contains("12 characters"), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("20 characters") && said.contains("can guess it"), "{said}");
+    // The advice leads to a key.
+    assert!(said.contains("fec keygen --stream -o FILE") && said.contains("--key-file FILE"), "{said}");
+    expect(&arena.run(["keygen", "--stream", "-o", "advised"]), 0);
+    arena.expect(["encode", "--stream", "--key-file", "advised", "in", "-o", "by-key"], 0);
     assert!(!arena.path("short").exists());
     expect(&with_passphrase("eleven char", &["decode", "--passphrase", "sealed", "-o", "-"]), 5);
     let latin = std::os::unix::ffi::OsStringExt::from_vec(b"na\xEFve passphrase".to_vec());

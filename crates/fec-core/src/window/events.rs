@@ -47,7 +47,7 @@ pub enum Received {
     Accepted,
     /// A repair packet without new information.
     Redundant,
-    /// A source packet that is already there, with the same content.
+    /// A source packet that is already there, with the same content, or a repair packet that came before.
     Duplicate,
     /// A source packet that is already there with other content, or a repair packet that contradicts known packets. It
     /// was dropped.
@@ -102,7 +102,7 @@ pub enum Event<'a> {
 pub struct Statistics {
     /// Source packets accepted.
     pub received: u64,
-    /// Valid repair packets.
+    /// Valid repair packets, each counted once.
     pub repairs: u64,
     /// Valid repair packets with new information.
     pub useful_repairs: u64,
@@ -112,9 +112,9 @@ pub struct Statistics {
     pub rebuilt: u64,
     /// Packets named as lost.
     pub lost: u64,
-    /// Source packets that were already there.
+    /// Source packets that were already there, and repair packets that came before.
     pub duplicates: u64,
-    /// Such duplicates that had been rebuilt before they came.
+    /// Source packets among them that had been rebuilt before they came.
     pub overtaken: u64,
     /// Packets that contradicted others, or the announced end.
     pub conflicts: u64,

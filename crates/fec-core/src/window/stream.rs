@@ -3,6 +3,7 @@
 
 use super::events::{Limits, Order, Received, Statistics};
 use super::reception::{Reception, RowFate};
+use super::replays::Replays;
 use super::states::PacketState;
 use crate::format::packet::{Body, RowHeader};
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ pub(super) struct Stream {
     jump: Option<u64>,
     /// Packets far beyond the newest.
     aside: Vec<(u64, Vec<u8>)>,
+    /// The rows that came.
+    rows: Replays,
 }
 
 /// Number of marks that must agree before the end is believed, while packets may still come.
@@ -68,6 +71,7 @@ impl Stream {
             waiting: VecDeque::new(),
             jump: None,
             aside: Vec::new(),
+            rows: Replays::default(),
         }
     }
 
@@ -238,11 +242,21 @@ impl Stream {
         Received::Accepted
     }
 
-    /// Takes a repair packet.
+    /// Takes a repair packet. A row with new information counts as one that did not come before: a forged number of a
+    /// row makes others look old, and keeps none out.
     #[inline]
     fn take_repair(&mut self, header: &RowHeader, symbol: &[u8], statistics: &mut Statistics) -> Received {
+        let is_known = self.rows.is_known(header.row);
+        let fate = self.reception.repair(header, symbol);
+        if is_known && matches!(fate, RowFate::Redundant | RowFate::Unusable) {
+            statistics.duplicates += 1;
+            return Received::Duplicate;
+        }
+        if !is_known {
+            self.rows.note(header.row);
+        }
         statistics.repairs += 1;
-        match self.reception.repair(header, symbol) {
+        match fate {
             RowFate::Useful => {
                 statistics.useful_repairs += 1;
                 Received::Accepted

@@ -22,8 +22,13 @@ fn source(parameters: &Parameters, seq: u64) -> Vec<u8> {
 
 /// A repair packet over `count` packets from `first` on; its content does not matter here.
 fn repair(parameters: &Parameters, first: u64, count: u32) -> Vec<u8> {
+    row(parameters, 0, first, count)
+}
+
+/// The same with the number of its row.
+fn row(parameters: &Parameters, row: u64, first: u64, count: u32) -> Vec<u8> {
     let mut out = Vec::new();
-    packet::write_repair(&mut out, parameters, &RowHeader { row: 0, first, count, part: 0 }, &[7; 70]);
+    packet::write_repair(&mut out, parameters, &RowHeader { row, first, count, part: 0 }, &[7; 70]);
     out
 }
 
@@ -127,7 +132,7 @@ fn packets_from_before_the_window_are_late() {
     assert_eq!(decoder.statistics().late, 4);
 }
 
-/// A receiver that joined cannot use rows over packets from before; each of them is counted.
+/// A receiver that joined cannot use rows over packets from before; each of them is counted, and once.
 #[test]
 fn rows_from_before_it_joined_are_unusable() {
     let parameters = parameters();
@@ -136,13 +141,56 @@ fn rows_from_before_it_joined_are_unusable() {
         assert_eq!(decoder.receive(&source(&parameters, seq)), Received::Accepted);
     }
     for times in 1..=3 {
-        assert_eq!(decoder.receive(&repair(&parameters, 4320, 960)), Received::Unusable);
+        let packet = row(&parameters, times, 4320, 960);
+        assert_eq!(decoder.receive(&packet), Received::Unusable);
+        assert_eq!(decoder.receive(&packet), Received::Duplicate);
         let statistics = decoder.statistics();
         assert_eq!(
             (statistics.repairs, statistics.unusable_repairs, statistics.useful_repairs),
             (times, times, 0)
         );
+        assert_eq!(statistics.duplicates, times);
     }
+}
+
+/// A packet that comes again counts as a duplicate, of whatever kind it is.
+#[test]
+fn a_repair_packet_counts_once_however_often_it_comes() {
+    for profile in Profile::ALL {
+        let sent = packets(&settings(profile, 480, MOST), Backend::best(), 3000);
+        let rows = sent.iter().filter(|packet| packet[5] == 1).count() as u64;
+        let mut decoder = Decoder::new(Limits::default(), Backend::best());
+        let mut output = Output::default();
+        for packet in &sent {
+            for _ in 0..3 {
+                decoder.receive(packet);
+            }
+            output.drain(&mut decoder, MOST);
+        }
+        let statistics = decoder.statistics();
+        assert_eq!((statistics.received, statistics.repairs), (3000, rows), "{profile:?}");
+        assert_eq!(statistics.duplicates, 2 * (3000 + rows), "{profile:?}");
+    }
+}
+
+/// A forged number of a row hides no row that is useful.
+#[test]
+fn a_row_from_far_beyond_makes_none_a_duplicate_that_is_useful() {
+    let sent = packets(&settings(Profile::Bounded, 480, MOST), Backend::best(), 2000);
+    let mut decoder = Decoder::new(Limits::default(), Backend::best());
+    let mut output = Output::default();
+    for (nth, packet) in sent.iter().enumerate() {
+        if nth == 400 {
+            decoder.receive(&row(decoder.parameters().cloned().as_ref().unwrap(), 1 << 62, 240, 48));
+        }
+        if packet[5] != 0 || nth % 50 != 7 {
+            decoder.receive(packet);
+        }
+        output.drain(&mut decoder, MOST);
+    }
+    let statistics = decoder.statistics();
+    assert!(statistics.rebuilt > 30 && output.lost() == 0, "{statistics:?}");
+    assert!(statistics.useful_repairs > 30 && statistics.repairs >= statistics.useful_repairs);
 }
 
 /// No end can lie before a packet that has come.

@@ -10,7 +10,10 @@ mod socket;
 mod system;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use receiver::{Drops, PacketReceiver};
 pub use sender::{PacketSender, Replies};
 pub use socket::{Interface, MAX_DATAGRAM, enlarge, most_bytes, most_bytes_through};
+pub(super) use system::{is_away, may_pass};
+pub(super) use waiting::WaySender;

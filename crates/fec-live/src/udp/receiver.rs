@@ -24,10 +24,13 @@ impl PacketReceiver {
     /// A socket for packets that come to `address`; a multicast group is joined.
     ///
     /// # Errors
-    /// Those of [`Address::local`]; [`LiveError::AddressInUse`], [`LiveError::NotLocal`], [`LiveError::Interface`];
-    /// errors of the system.
+    /// Those of [`Address::local`]; [`LiveError::AddressInUse`], [`LiveError::NotLocal`], [`LiveError::Interface`],
+    /// [`LiveError::InterfaceMissing`], [`LiveError::TwoInterfaces`]; errors of the system.
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketReceiver> {
         let local = address.local()?;
+        if let Some(local) = local {
+            interface.check(address, local).map_err(|e| Error::at(Action::ReceiveOn, address, e))?;
+        }
         let open = || -> io::Result<PacketReceiver> {
             let wanted = [local.unwrap_or_else(|| any(false, address.port()))];
             // A machine without IPv6 has no address for both.

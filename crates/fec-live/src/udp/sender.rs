@@ -8,7 +8,7 @@ use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// Requested bytes of a send buffer.
@@ -48,6 +48,8 @@ pub struct PacketSender {
     any_sent: bool,
     /// Packets that the system did not take because the network was down.
     unsent: u64,
+    /// The system's number of the error because of which the last packets did not go out.
+    away: Option<i32>,
 }
 
 /// Packets of one length.
@@ -60,36 +62,44 @@ impl PacketSender {
     /// A socket for packets to `address`.
     ///
     /// # Errors
-    /// Those of [`Address::destination`]; [`Interface`](crate::LiveError::Interface); errors of the system.
+    /// Those of [`Address::destination`]; [`Interface`](crate::LiveError::Interface),
+    /// [`InterfaceMissing`](crate::LiveError::InterfaceMissing), [`TwoInterfaces`](crate::LiveError::TwoInterfaces);
+    /// errors of the system.
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
         let to = address.destination()?;
-        let open = || -> io::Result<PacketSender> {
-            let mut to = to;
-            let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
-            if let SocketAddr::V6(to) = &mut to
-                && to.scope_id() == 0
-            {
-                // An address that exists on every network needs the interface to say on which.
-                to.set_scope_id(interface.index(&socket)?);
+        interface.check(address, to).map_err(|e| Error::at(Action::SendTo, address, e))?;
+        PacketSender::open_at(to, interface)
+            .map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))
+    }
+
+    /// A socket for packets to `to`.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn open_at(mut to: SocketAddr, interface: &Interface) -> io::Result<PacketSender> {
+        let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
+        if let SocketAddr::V6(to) = &mut to
+            && to.scope_id() == 0
+        {
+            // An address that exists on every network needs the interface to say on which.
+            to.set_scope_id(interface.index(&socket)?);
+        }
+        interface.bind(&socket)?;
+        match to {
+            SocketAddr::V4(to) if to.ip().is_multicast() => socket.set_multicast_ttl_v4(interface.hops)?,
+            SocketAddr::V6(to) if to.ip().is_multicast() => {
+                socket.set_multicast_hops_v6(interface.hops)?;
+                socket.set_multicast_if_v6(to.scope_id())?;
             }
-            interface.bind(&socket)?;
-            match to.ip() {
-                IpAddr::V4(ip) if ip.is_multicast() => socket.set_multicast_ttl_v4(interface.hops)?,
-                IpAddr::V6(ip) if ip.is_multicast() => {
-                    socket.set_multicast_hops_v6(interface.hops)?;
-                    socket.set_multicast_if_v6(interface.index(&socket)?)?;
-                }
-                _ => {}
-            }
-            socket.bind(&any(to.is_ipv4(), 0).into())?;
-            // A smaller buffer is only slower.
-            let _ = socket.set_send_buffer_size(SEND_BUFFER);
-            let sender = PacketSender::new(socket.into(), to)?;
-            // A system that cannot do this tells less of the route.
-            as_far_as_possible(sender.learn_path())?;
-            Ok(sender)
-        };
-        open().map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))
+            _ => {}
+        }
+        socket.bind(&any(to.is_ipv4(), 0).into())?;
+        // A smaller buffer is only slower.
+        let _ = socket.set_send_buffer_size(SEND_BUFFER);
+        let sender = PacketSender::new(socket.into(), to)?;
+        // A system that cannot do this tells less of the route.
+        as_far_as_possible(sender.learn_path())?;
+        Ok(sender)
     }
 
     /// Sends through an open socket.
@@ -110,6 +120,7 @@ impl PacketSender {
             offload: true,
             any_sent: false,
             unsent: 0,
+            away: None,
         })
     }
 
@@ -197,8 +208,8 @@ impl PacketSender {
     /// Takes a packet, which is on its way by the return of [`PacketSender::flush`].
     ///
     /// # Errors
-    /// Errors of this packet, or of waiting ones. A network that goes down is no error: its packets count as
-    /// [`unsent`](PacketSender::unsent).
+    /// Errors of this packet, or of waiting ones. A network that is down, or not there yet, is no error: its packets
+    /// count as [`unsent`](PacketSender::unsent).
     pub fn send(&mut self, packet: &[u8]) -> io::Result<()> {
         let most = if self.offload {
             self.state.max_gso_segments().min(MAX_DATAGRAM / packet.len().max(1))
@@ -254,6 +265,21 @@ impl PacketSender {
         self.unsent
     }
 
+    /// Counts packets that came before this sender was open.
+    pub(super) fn count_unsent(&mut self, packets: u64) {
+        self.unsent += packets;
+    }
+
+    /// The error because of which the last packets did not go out, if the network is away.
+    pub fn away(&self) -> Option<io::Error> {
+        self.away.map(io::Error::from_raw_os_error)
+    }
+
+    /// Tells whether the system has taken any packet.
+    pub fn any_sent(&self) -> bool {
+        self.any_sent
+    }
+
     /// Sends consecutive packets of `len` bytes each. Those that an error leaves count as not sent.
     fn transmit(&mut self, mut packets: &[u8], len: usize) -> io::Result<()> {
         let done = self.transmit_all(&mut packets, len);
@@ -278,7 +304,7 @@ impl PacketSender {
                 src_ip: None,
             };
             match self.state.try_send((&self.socket).into(), &transmit) {
-                Ok(()) => self.any_sent = true,
+                Ok(()) => (self.any_sent, self.away) = (true, None),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     wait(&self.socket, PollFlags::OUT)?;
                     continue;
@@ -295,8 +321,11 @@ impl PacketSender {
                     std::thread::sleep(Duration::from_millis(1));
                     continue;
                 }
-                // A network that goes down is a loss like any other; a network that was never there is an error.
-                Err(e) if self.any_sent && is_outage(&e) => self.unsent += (now / len) as u64,
+                // A network that goes down is a loss like any other, and so is one that is not there yet.
+                Err(e) if system::is_away(&e) || self.any_sent && is_outage(&e) => {
+                    self.away = e.raw_os_error();
+                    self.unsent += (now / len) as u64;
+                }
                 Err(e) => return Err(e),
             }
             *rest = &rest[now..];
@@ -305,7 +334,8 @@ impl PacketSender {
     }
 }
 
+/// Tells whether an error may pass where packets have passed before.
 fn is_outage(error: &io::Error) -> bool {
-    let outages = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::EPERM, libc::ENOBUFS];
+    let outages = [libc::EPERM, libc::ENOBUFS];
     error.raw_os_error().is_some_and(|code| outages.contains(&code))
 }

@@ -1,9 +1,9 @@
 //! Sockets of datagrams: their interface, their buffers, the length that passes, and waiting for them.
 
 use super::super::LiveError;
-use super::super::address::Address;
+use super::super::address::{Address, is_of_each_network};
 use super::system;
-use fec_base::error::{Action, Error, ErrorKind, Result};
+use fec_base::error::{Action, Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::io;
@@ -35,6 +35,23 @@ impl Default for Interface {
 }
 
 impl Interface {
+    /// Checks that one interface is named where `at`, to which `address` was resolved, needs it, and not two.
+    pub(super) fn check(&self, address: &Address, at: SocketAddr) -> Result<(), LiveError> {
+        if let (Some(scope), Some(name)) = (address.scope(), &self.name)
+            && scope != name
+        {
+            return Err(LiveError::TwoInterfaces(scope.to_owned()));
+        }
+        match at {
+            SocketAddr::V6(at)
+                if at.scope_id() == 0 && self.name.is_none() && is_of_each_network(*at.ip()) =>
+            {
+                Err(LiveError::InterfaceMissing)
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn bind(&self, socket: &Socket) -> io::Result<()> {
         match &self.name {
             None => Ok(()),
@@ -48,9 +65,10 @@ impl Interface {
         system::number_of(socket, name)
     }
 
-    /// The reason why no socket could be opened: the interface, if one is named.
+    /// The reason why no socket could be opened: a network that is away, or the interface, if one is named.
     pub(super) fn refusal(&self, cause: io::Error) -> ErrorKind {
         match &self.name {
+            _ if system::is_away(&cause) => LiveError::Unreachable(cause).into(),
             Some(name) => LiveError::Interface { name: name.clone(), cause }.into(),
             None => ErrorKind::Io(cause),
         }
@@ -61,9 +79,11 @@ impl Interface {
 /// recent reply on the route.
 ///
 /// # Errors
-/// Those of [`Address::destination`]; [`LiveError::Interface`]; errors of the system.
-pub fn most_bytes(address: &Address, interface: &Interface) -> Result<usize> {
+/// Those of [`Address::destination`]; [`LiveError::Interface`], [`LiveError::InterfaceMissing`],
+/// [`LiveError::TwoInterfaces`]; errors of the system.
+pub fn most_bytes(address: &Address, interface: &Interface) -> fec_base::Result<usize> {
     let to = address.destination()?;
+    interface.check(address, to).map_err(|e| Error::at(Action::SendTo, address, e))?;
     let ask = || -> io::Result<usize> {
         let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP))?;
         interface.bind(&socket)?;
@@ -130,7 +150,11 @@ pub(super) fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocke
             socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index(&socket)?))?;
         }
         IpAddr::V6(group) if group.is_multicast() => {
-            socket.join_multicast_v6(&group, interface.index(&socket)?)?
+            let index = match to {
+                SocketAddr::V6(to) if to.scope_id() > 0 => to.scope_id(),
+                _ => interface.index(&socket)?,
+            };
+            socket.join_multicast_v6(&group, index)?
         }
         _ => {}
     }

@@ -1,6 +1,7 @@
 //! Differences between Unixes in sockets, each with its reason. Linux is what live streams are made for and tested on.
 //! An option that a system lacks is the error that Linux has for an unknown one.
 
+use super::super::LiveError;
 use socket2::Socket;
 use std::io;
 use std::net::UdpSocket;
@@ -97,5 +98,28 @@ pub(super) fn force_receive_buffer(socket: &UdpSocket, bytes: usize) -> io::Resu
     {
         let _ = (socket, bytes);
         Err(unknown())
+    }
+}
+
+/// Tells whether an address cannot be reached now, and perhaps later: no route, or a network that is down.
+pub(crate) fn is_away(error: &io::Error) -> bool {
+    let away = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::EADDRNOTAVAIL];
+    error.raw_os_error().is_some_and(|code| away.contains(&code))
+}
+
+/// Tells whether a name cannot be resolved now, and perhaps later (`EAI_AGAIN`). The standard library keeps only the
+/// words of the C library; with other words a name counts as one that there is not.
+pub(super) fn is_unresolved_yet(error: &io::Error) -> bool {
+    const AGAIN: [&str; 2] = ["Temporary failure in name resolution", "Try again"];
+    let words = error.to_string();
+    AGAIN.iter().any(|again| words.ends_with(again))
+}
+
+/// Tells whether an error may pass with time: the network is away, or a name cannot be resolved without it.
+pub(crate) fn may_pass(error: &LiveError) -> bool {
+    match error {
+        LiveError::Unreachable(_) => true,
+        LiveError::Unresolved(why) => is_unresolved_yet(why),
+        _ => false,
     }
 }

@@ -3,6 +3,7 @@
 mod receiving;
 mod reports;
 mod sending;
+mod ways;
 
 use fec_base::context::{Context, Silent};
 use fec_base::error::{Place, Result};

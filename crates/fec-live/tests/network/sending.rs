@@ -257,8 +257,11 @@ fn one_way_that_works_is_enough() {
         });
         let (received, sent) = (received.expect("it comes"), sent.expect("it was sent"));
         assert!(out == payload && received.is_whole(), "{received:?}");
-        // Each packet came twice.
-        assert_eq!(received.statistics.duplicates + received.statistics.received, 400);
+        // Each packet came twice, and counts once.
+        let statistics = &received.statistics;
+        assert_eq!((statistics.received, statistics.repairs), (200, sent.repair_packets));
+        // The end may come before the copies of the last repair packets.
+        assert!((200..=200 + sent.repair_packets).contains(&statistics.duplicates), "{statistics:?}");
         assert_eq!(sent.unsent, sent.source_packets + sent.repair_packets + sent.marks);
     }
 }

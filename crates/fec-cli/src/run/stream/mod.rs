@@ -1,15 +1,18 @@
 //! `encode --stream` and `decode --stream`: from arguments to the library's live streams, and from results to reports.
 
 mod key;
+mod metrics;
 mod rate_file;
 
+use self::metrics::Metrics;
 use crate::line::Encode;
 use crate::line::stream::{Packet, Rate, Receive, Send, Stats};
 use crate::plan::check;
-use crate::plan::encode::{STREAM_INPUT, is_network};
+use crate::plan::encode::{STREAM_INPUT, STREAM_OUTPUT, StreamOutput, is_network};
 use crate::run::target::{Target, is_dash, made_of_file, open_input, quoted};
 use crate::say::failure::{Exit, Failure, Result, say, say_line};
-use crate::say::sent::SentReport;
+use crate::say::metrics::{received as received_metrics, sent as sent_metrics};
+use crate::say::sent::{SentReport, network_away};
 use crate::say::state::Outcome;
 use crate::say::stream::{self as report, ReceivedReport};
 use crate::say::stream_help;
@@ -26,7 +29,7 @@ use fec_live::Received;
 use fec_live::address::Address;
 use fec_live::paths::Way;
 use fec_live::receive::{PacketSource, ReceptionWatcher, receive};
-use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, StreamSender, payload_for};
+use fec_live::send::{PacketDestination, Sealing, SendOptions, SendWatcher, Sent, StreamSender, payload_for};
 use fec_live::udp::Replies;
 use fecfile::error::{Action, Cause, Place};
 use fecfile::{Error, ErrorKind};
@@ -48,6 +51,11 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
     let sender = StreamSender::new(&options, &settings.library).map_err(as_option)?;
     let ends = (args.input(), args.outputs.first());
     let input = open(args.input())?;
+    let outputs = args.outputs.iter().filter(|path| !is_network(path));
+    let others: Vec<&Path> =
+        [Some(args.input()), args.live.key_file.as_deref()].into_iter().flatten().collect();
+    let others: Vec<&Path> = others.into_iter().chain(outputs.map(PathBuf::as_path)).collect();
+    let metrics = Metrics::new(args.live.metrics.as_deref(), &others)?;
     let (destination, output) = destination(ends, ways, made_of_file(settings.policy(args.force), &input))?;
     let bars = settings.live_bars();
     let context = settings.context(&bars);
@@ -60,12 +68,17 @@ pub(crate) fn send(args: &Encode, settings: &Settings) -> Result<Exit> {
         Some(Rate::File(path)) => Some(RateFile::open(path)?),
         _ => None,
     };
-    let mut teller = Teller { output: &output, is_quiet: settings.quiet || settings.json, rate_file };
-    let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option)?;
+    let is_quiet = settings.quiet || settings.json;
+    let mut teller = Teller { output: &output, is_quiet, metrics, last: None, rate_file };
+    let sent = sender.send(input, place, destination, &mut teller, &context).map_err(as_option);
+    if let Some(last) = sent.as_ref().ok().or(teller.last.as_ref()) {
+        teller.metrics.write(|| sent_metrics(&output, last, true));
+    }
+    let sent = sent?;
     let report =
         SentReport::new((args.input(), &args.live), output.clone(), &sent, settings, started.elapsed());
     let exit = if sent.stopped { Exit::Interrupted } else { Exit::Done };
-    settings.report(&report, exit, &report.describe(), report.is_on_stdout())?;
+    settings.report(&report, exit, &report.describe(settings.verbose), report.is_on_stdout())?;
     Ok(exit)
 }
 
@@ -88,6 +101,9 @@ struct Teller<'a> {
     output: &'a str,
     is_quiet: bool,
     rate_file: Option<RateFile>,
+    metrics: Metrics,
+    /// The last counts.
+    last: Option<Sent>,
 }
 
 impl SendWatcher for Teller<'_> {
@@ -104,6 +120,17 @@ impl SendWatcher for Teller<'_> {
 
     fn ratio(&mut self) -> Option<Ratio> {
         self.rate_file.as_mut().and_then(RateFile::changed)
+    }
+
+    fn network_away(&mut self, to: &Address, why: &LiveError) {
+        if !self.is_quiet {
+            say(&network_away(to, why));
+        }
+    }
+
+    fn so_far(&mut self, sent: &Sent) {
+        self.metrics.write(|| sent_metrics(self.output, sent, false));
+        self.last = Some(sent.clone());
     }
 }
 
@@ -134,6 +161,16 @@ fn destination(
         return Ok((PacketDestination::Udp(ways), names.join(", ")));
     }
     let path = named.map_or(Path::new("-"), PathBuf::as_path);
+    let is_there = std::fs::symlink_metadata(path).is_ok();
+    check(&StreamOutput { is_bare: Address::is_bare(path), is_there }, STREAM_OUTPUT, |name| match name {
+        "address" => {
+            let to = show(path);
+            let to = to.trim_start_matches('@');
+            quoted(format!("udp://{}{to}", if to.starts_with(':') { "HOST" } else { "" }).as_ref())
+        }
+        "file" => quoted(&Path::new(".").join(path)),
+        _ => show(path),
+    })?;
     let target = Target::of(path);
     if target.path().is_some() {
         check_absent(path, policy)?;
@@ -200,6 +237,12 @@ fn received(source: PacketSource, input: &str, how: &Reception<'_>, settings: &S
     // Nobody waits for the next bytes of a file.
     let is_live = is_network && !target.is_file();
     let options = live.options(is_network, is_live, key);
+    let read = match &source {
+        PacketSource::Bytes { place: Place::Path(path), .. } => Some(path.as_path()),
+        _ => None,
+    };
+    let others: Vec<&Path> = [read, live.key_file.as_deref(), target.path()].into_iter().flatten().collect();
+    let mut metrics = Metrics::new(live.metrics.as_deref(), &others)?;
     let output = output(target, policy)?;
     let bars = settings.live_bars();
     let context = settings.context(&bars);
@@ -207,12 +250,17 @@ fn received(source: PacketSource, input: &str, how: &Reception<'_>, settings: &S
         interrupt::defer();
     }
     let is_quiet = settings.quiet || settings.json;
-    let mut printer = Printer { input, stats: live.stats, is_quiet, told: (0.0, 0) };
-    let received = receive(source, output, &options, &mut printer, &context)?;
+    let last = Received::default();
+    metrics.write(|| received_metrics(input, &last, false));
+    let mut printer = Printer { input, stats: live.stats, is_quiet, told: (0.0, 0), metrics, last };
+    let received = receive(source, output, &options, &mut printer, &context);
+    let last = received.as_ref().unwrap_or(&printer.last);
+    printer.metrics.write(|| received_metrics(input, last, true));
+    let received = received?;
     let report = ReceivedReport::new(input, target, &received, settings);
     let exit = received.class().map_or(Exit::Done, Exit::from);
     let outcome = Outcome::mended(exit, received.rebuilt > 0);
-    settings.report(&report, outcome, &report.describe(&received), target.is_stdout())?;
+    settings.report(&report, outcome, &report.describe(&received, settings.verbose), target.is_stdout())?;
     if exit != Exit::Done && printer.is_quiet {
         say(&format!("fec: decode {input}: the stream is not whole"));
     }
@@ -226,6 +274,9 @@ struct Printer<'a> {
     is_quiet: bool,
     /// The seconds and bytes of the previous line.
     told: (f64, u64),
+    metrics: Metrics,
+    /// The last counts.
+    last: Received,
 }
 
 impl ReceptionWatcher for Printer<'_> {
@@ -264,7 +315,10 @@ impl ReceptionWatcher for Printer<'_> {
         let mbps = bytes.saturating_sub(bytes_before) as f64 * 8e-6 / (time - before).max(1e-3);
         match self.stats {
             Some(Stats::Json) => say_line(&report::line(received, mbps)),
-            _ => say(&report::text(received, mbps)),
+            Some(Stats::Text) => say(&report::text(received, mbps)),
+            None => {}
         }
+        self.metrics.write(|| received_metrics(self.input, received, false));
+        self.last = received.clone();
     }
 }

@@ -1,16 +1,24 @@
-//! The packets of a sealed stream that have come, by their counters (in the manner of RFC 6479): none is accepted
-//! twice.
+//! Numbers of packets that have come, so that a packet counts once (in the manner of RFC 6479): counters of sealed
+//! packets, rows of repair packets.
+
+use std::fmt;
 
 /// Number of counters that are told apart. A counter further behind the newest is too old.
 const SPAN: u64 = 1 << 16;
 const BITS: u64 = 64;
 
-/// The newest counters that were seen.
-#[derive(Debug)]
-pub(super) struct Replays {
+/// The newest counters that were seen. It takes 8 KiB.
+#[derive(Clone)]
+pub struct Replays {
     newest: Option<u64>,
     /// A bit for each of the last [`SPAN`] counters, by the counter modulo that.
     seen: Vec<u64>,
+}
+
+impl fmt::Debug for Replays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replays").field("newest", &self.newest).finish_non_exhaustive()
+    }
 }
 
 impl Default for Replays {
@@ -25,14 +33,15 @@ fn place(counter: u64) -> (usize, u64) {
 
 impl Replays {
     /// Tells whether a packet with this counter came before, or is so old that this cannot be told.
-    pub(super) fn is_known(&self, counter: u64) -> bool {
+    pub fn is_known(&self, counter: u64) -> bool {
         let (word, bit) = place(counter);
         let back = self.newest.and_then(|newest| newest.checked_sub(counter));
         back.is_some_and(|back| back >= SPAN || self.seen[word] & bit != 0)
     }
 
-    /// Notes a packet with this counter, which must not be known.
-    pub(super) fn note(&mut self, counter: u64) {
+    /// Notes a packet with this counter, which must not be known. The work grows with the counters that are passed
+    /// over, up to 65,536 of them.
+    pub fn note(&mut self, counter: u64) {
         match self.newest {
             Some(newest) if counter <= newest => {}
             Some(newest) if counter - newest < SPAN => {
