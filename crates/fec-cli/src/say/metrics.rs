@@ -2,7 +2,7 @@
 
 use fec_live::paths::WaySent;
 use fec_live::quality::Quality;
-use fec_live::send::Sent;
+use fec_live::send::{FeedbackOutcome, Sent};
 use fec_live::{Received, WayReceived};
 use std::fmt::Display;
 
@@ -87,8 +87,22 @@ pub(crate) fn sent(output: &str, sent: &Sent, is_over: bool) -> String {
     if !sent.ways.is_empty() {
         ways_sent(&mut text, sent);
     }
+    if let Some(of) = &sent.feedback {
+        feedback(&mut text, of);
+    }
     text.end("fec_send_ended", is_over);
     text.out
+}
+
+/// The reports of receivers.
+fn feedback(text: &mut Text, of: &FeedbackOutcome) {
+    text.counter("fec_send_reports_total", "Reports of receivers that counted.", of.reports);
+    let help = "Repair packets that were sent because a report lacked them.";
+    text.counter("fec_send_demanded_packets_total", help, of.demanded);
+    let ratio = f64::from(of.ratio.repair()) / f64::from(of.ratio.source());
+    text.gauge("fec_send_rate_ratio", "Repair packets for a source packet.", ratio);
+    let loss = of.receivers.iter().map(|receiver| receiver.loss_before).fold(0.0, f64::max);
+    text.gauge("fec_send_reported_loss_ratio", "The highest loss that a receiver reports.", loss);
 }
 
 fn ways_sent(text: &mut Text, sent: &Sent) {

@@ -128,7 +128,7 @@ fn each_way_has_the_share_that_it_lost() {
         let sealing = is_sealed.then(|| Sealing { key: key.clone(), cipher: Cipher::best() });
         let opening = is_sealed.then(|| Opening { key: key.clone(), max_age: None });
         let packets = packets_of(&bytes(40_000), &SendOptions { sealing, ..small() });
-        let is_sparse = |nth: usize| nth % 4 == 0;
+        let is_sparse = |nth: usize| nth.is_multiple_of(4);
         let sparse = packets.iter().enumerate().filter(|(nth, packet)| is_sparse(*nth) && packet[5] == 0);
         let expected = 1.0 - sparse.count() as f64 / 400.0;
         let options = ReceiveOptions { opening, ..ReceiveOptions::default() };
