@@ -17,6 +17,8 @@ const MOMENTS: Duration = Duration::from_millis(500);
 const SECONDS: Duration = Duration::from_secs(4);
 /// Fewest packets that a measure of the last moments needs.
 const FEW: u64 = 400;
+/// Packets of which a receiver has to tell before the ratio falls below the fixed one.
+const PROOF: u64 = 1000;
 /// Standard deviations by which the loss of the last moments must be above that of the last seconds.
 const CLEARLY: f64 = 2.0;
 /// The highest loss that is reckoned with.
@@ -259,7 +261,9 @@ impl RateControl {
         self.note(sent, now);
         let wanted = self.wanted(ways, now);
         let (wanted_share, used) = (share(wanted), share(self.ratio));
-        if wanted == self.ratio || (wanted_share - used).abs() < NOTICEABLE * used {
+        let is_bound = wanted_share <= share(self.bounds.least) || wanted_share >= share(self.bounds.most);
+        let is_near = (wanted_share - used).abs() < NOTICEABLE * used;
+        if wanted == self.ratio || is_near && !is_bound {
             return None;
         }
         self.ratio = wanted;
@@ -275,8 +279,10 @@ impl RateControl {
         let speed = self.per_second().clamp(*SPEEDS.start(), *SPEEDS.end());
         let spare = SPARE * (loss / speed).sqrt();
         let mut wanted = (loss / (1.0 - loss) + spare).max(slow).max(least);
-        if !(0..ways).all(|way| live().any(|receiver| receiver.way == way)) {
-            // Somebody may be there who cannot tell.
+        let is_proof = |receiver: &Receiver| receiver.report.heard - receiver.report.begin >= PROOF;
+        let is_told = (0..ways).all(|way| live().any(|receiver| receiver.way == way));
+        if !is_told || !live().all(is_proof) {
+            // Somebody may be there who cannot tell, or not yet.
             if wanted <= fixed {
                 return self.fixed;
             }

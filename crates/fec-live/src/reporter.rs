@@ -27,8 +27,12 @@ const SILENT: Duration = Duration::from_secs(10);
 const MOST_PEERS: usize = 8;
 /// Bytes that must come for each byte of a report.
 const FOR_EACH_BYTE: u64 = 2;
+/// Reports for which bytes are saved up: a receiver has to ask after the end too, when little comes.
+const SAVED: u64 = 100;
 /// Bytes of a report that is sealed, with headers of UDP and IPv6.
 const REPORT_BYTES: u64 = REPORT as u64 + 24 + 48;
+/// Bytes that a report takes of those that came.
+const PRICE: u64 = FOR_EACH_BYTE * REPORT_BYTES;
 /// Time for which a packet may only be late, before a report says that it is lacking.
 const LATE: Duration = Duration::from_millis(8);
 
@@ -73,13 +77,17 @@ struct Peer {
 }
 
 impl Peer {
+    fn earn(&mut self, bytes: u64) {
+        self.credit = (self.credit + bytes.min(SAVED * PRICE)).min(SAVED * PRICE);
+    }
+
     fn is_proved(&self, now: Instant) -> bool {
         self.proved.is_some_and(|at| now < at + PROVED)
     }
 
     /// The time of the next report, if the stream's state stays so.
     fn next(&self, lacking: u64, is_over: bool, now: Instant) -> Option<Instant> {
-        if self.credit < FOR_EACH_BYTE * REPORT_BYTES {
+        if self.credit < PRICE {
             return None;
         }
         let Some(reported) = self.reported else { return Some(now) };
@@ -178,7 +186,7 @@ impl Reporter {
             self.sources.push_front(from);
         }
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.at.from == from) {
-            peer.credit = peer.credit.saturating_add(bytes);
+            peer.earn(bytes);
         }
     }
 
@@ -209,7 +217,7 @@ impl Reporter {
                 self.peers.last_mut().expect("one was added")
             }
         };
-        peer.credit = peer.credit.saturating_add(bytes);
+        peer.earn(bytes);
         if call.answers.contains(&peer.challenge) {
             peer.proved = Some(now);
         }
@@ -252,7 +260,8 @@ impl Reporter {
             if peer.next(lacking, is_over, now).is_none_or(|at| at > now) {
                 continue;
             }
-            (peer.credit, peer.reported) = (0, Some(now));
+            peer.credit -= PRICE;
+            peer.reported = Some(now);
             (peer.told, peer.told_over) = (lacking, is_over);
             let state = &self.state;
             let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -387,7 +396,7 @@ mod tests {
         assert!(tried.sent(STATE, 3 * MS).is_empty(), "the bytes before the call do not count");
         tried.reporter.hear(arrival(8).from, 100_000);
         assert!(tried.sent(STATE, 4 * MS).is_empty(), "others' bytes do not");
-        tried.reporter.hear(arrival(9).from, 2 * REPORT_BYTES - 57);
+        tried.reporter.hear(arrival(9).from, PRICE - 57);
         assert!(tried.sent(STATE, 5 * MS).is_empty());
         tried.reporter.hear(arrival(9).from, 1);
         let sent = tried.sent(STATE, 6 * MS);
@@ -395,8 +404,12 @@ mod tests {
         assert_eq!((report.token, report.challenge, report.number), (71, 2, 1));
         assert_eq!((report.time, report.held, report.clock), (10, 4000, 77));
         assert_eq!((report.heard, report.received, report.oldest, report.rows), (100, 90, 100, 3));
-        tried.reporter.hear(arrival(9).from, 2 * REPORT_BYTES - 1);
+        tried.reporter.hear(arrival(9).from, PRICE - 1);
         assert!(tried.sent(STATE, 5000 * MS).is_empty(), "each report has to be earned");
+        // What came is saved, up to a bound.
+        tried.reporter.hear(arrival(9).from, u64::MAX);
+        let sent: usize = (6..300).map(|second| tried.sent(STATE, 1000 * second * MS).len()).sum();
+        assert_eq!(sent as u64, SAVED);
     }
 
     #[test]

@@ -256,7 +256,7 @@ fn the_cost_and_the_delay_follow_the_line() {
         ("ge:0.01,30", 50, 1.10, 350),
     ] {
         for seed in 1..4 {
-            let of = simulate(&line(loss, one_way, 20), seed);
+            let of = simulate(&line(loss, one_way, 30), seed);
             let told = format!("{loss}, seed {seed}: {:.4} sent, {:?}", of.factor(), of.delay(0.99));
             assert!(of.lost.is_empty(), "{told}, {} lost", of.lost.len());
             assert_eq!(of.delays.len() as u64, of.sources, "{told}");

@@ -297,17 +297,33 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_follows_receivers_that_can_report() {
+        for (words, is_refused) in [
+            ("--stream a --rate auto", true),
+            ("--stream a --rate auto -o -", true),
+            ("--stream a --rate auto -o udp://239.1.1.1:9", true),
+            ("--stream a --rate auto -o udp://[ff02::1%eth0]:9", true),
+            ("--stream a --rate auto -o udp://127.0.0.1:9", false),
+            ("--stream a --rate auto:1/9..1/3 -o udp://host:9 -o udp://[::1]:9 --profile classic", false),
+            ("--stream a --rate 1/6 -o file", false),
+            ("--stream a --rate @file -o file", false),
+            ("--stream a -o udp://239.1.1.1:9", false),
+        ] {
+            let (line, given) = parsed(words);
+            assert_eq!(Encode::of(&line, given).is_err(), is_refused, "{words}");
+        }
+    }
+
+    #[test]
     fn every_row_refuses_its_line() {
         let lines = [
             "--stream a b",
-            "--stream a --rate auto -o file",
-            "--stream a --rate auto -o udp://239.1.1.1:9",
-            "--stream a --rate auto",
-            "--stream a --rate auto -o udp://127.0.0.1:9 --profile blocks",
-            "--stream a --rate @file -o udp://127.0.0.1:9 --profile classic-blocks",
             "--stream a --cipher aes-256-gcm",
             "--stream a -o udp://127.0.0.1:9 -o file",
             "--stream a -o udp://127.0.0.1:9 --interface one --interface two",
+            "--stream a --rate auto -o file",
+            "--stream a --rate auto -o udp://127.0.0.1:9 --profile blocks",
+            "--stream a --rate @file -o udp://127.0.0.1:9 --profile classic-blocks",
             "a -o udp://127.0.0.1:9",
             "a -o b -o c",
             "a -",

@@ -11,9 +11,10 @@ use fecfile::error::{Action, Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::{EncodingError, Error, ErrorKind};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit codes, in increasing gravity. README and the manual page list them.
@@ -193,11 +194,20 @@ fn help_of_cause(error: &Error) -> Option<String> {
 /// Advice for missing permissions.
 pub(crate) const NOT_ALLOWED: &str = "run it as a user who may: the owner, or root";
 
+/// A path behind `udp://`.
+fn prefixed(path: &Path) -> PathBuf {
+    let mut whole = OsString::from("udp://");
+    whole.push(path);
+    whole.into()
+}
+
 /// Advice when the name of a missing file is a root, or an address.
 fn meant_by(place: &Place) -> Option<String> {
     let Place::Path(path) = place else { return None };
     if Address::is_one(path) || Address::is_bare(path) {
-        let address = if Address::is_one(path) { show(path) } else { format!("udp://{}", show(path)) };
+        let whole = if Address::is_one(path) { path.to_path_buf() } else { prefixed(path) };
+        // What is no address may hold a password.
+        let address = Address::parse(&whole).ok()?;
         return Some(format!("a live stream from a network is received with:\n  fec decode {address}"));
     }
     let name = path.as_os_str().as_encoded_bytes();
