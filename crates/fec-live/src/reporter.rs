@@ -406,7 +406,7 @@ mod tests {
         assert_eq!((report.heard, report.received, report.oldest, report.rows), (100, 90, 100, 3));
         tried.reporter.hear(arrival(9).from, PRICE - 1);
         assert!(tried.sent(STATE, 5000 * MS).is_empty(), "each report has to be earned");
-        // What came is saved, up to a bound.
+        // Bytes are saved, up to a bound.
         tried.reporter.hear(arrival(9).from, u64::MAX);
         let sent: usize = (6..300).map(|second| tried.sent(STATE, 1000 * second * MS).len()).sum();
         assert_eq!(sent as u64, SAVED);

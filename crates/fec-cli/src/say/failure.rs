@@ -206,7 +206,7 @@ fn meant_by(place: &Place) -> Option<String> {
     let Place::Path(path) = place else { return None };
     if Address::is_one(path) || Address::is_bare(path) {
         let whole = if Address::is_one(path) { path.to_path_buf() } else { prefixed(path) };
-        // What is no address may hold a password.
+        // Another text may hold a password.
         let address = Address::parse(&whole).ok()?;
         return Some(format!("a live stream from a network is received with:\n  fec decode {address}"));
     }
