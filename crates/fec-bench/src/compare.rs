@@ -132,7 +132,9 @@ impl Beyond {
         let is_clear = spread <= gate || slower > gate + spread;
         self.clear += u64::from(is_clear);
         let explained = SHARED / (1.0 - steal).max(0.01);
-        self.beyond_doubt += u64::from(is_clear && !now.unfiltered && slower + 1.0 > explained);
+        // A short phase spreads, and by as much may be slower than even the disturbance explains.
+        let is_beyond = slower + 1.0 > explained * (1.0 + spread);
+        self.beyond_doubt += u64::from(is_clear && !now.unfiltered && is_beyond);
     }
 
     /// A disturbed run can only be too slow. A disturbed current run therefore fails only if a figure slowed down by
@@ -286,6 +288,19 @@ mod tests {
                     "{line}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_spreads_may_be_slower_by_as_much_more_on_a_busy_machine() {
+        let then = report(&values(1.0, 0.01), false, Interference::default());
+        for (factor, noise, verdict) in [
+            (4.3, 0.01, GateVerdict::Failed),
+            (4.3, 0.45, GateVerdict::Inconclusive),
+            (20.0, 0.45, GateVerdict::Failed),
+        ] {
+            let now = report(&values(factor, noise), false, busy());
+            assert_eq!(judged(&now, &then, 0.05).0, verdict, "{factor} {noise}");
         }
     }
 
