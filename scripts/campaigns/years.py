@@ -56,6 +56,7 @@ class File:
         self.edited = True                                          # by the owner, since the last update
         self.bad = None                                             # the disk's doing
         self.was = None                                             # its path in the sidecar
+        self.touched = False                                        # it has another time since the last update
 
 
 class Year:
@@ -209,7 +210,7 @@ class Year:
 
     def took_over(self, is_careless=False):
         """Takes what the sidecar says now, and expects no rot in it. Who updates without looking gives up what is gone,
-        and takes a file that was cut short for an edited one."""
+        and takes for edited a file that was cut short, or that rotted after its time had changed."""
         code, said = self.run("manifest", "--sha256", "d.fecp")
         expect(code == 0, said)
         listed = {}
@@ -225,23 +226,28 @@ class Year:
                 self.old[name] = None
                 continue
             right = hashlib.sha256(of.content).hexdigest()
-            if digest != right and is_careless and of.bad == "cut":
-                self.counts["cut short unseen"] += 1
-                self.old[name] = self.read(name)
+            if digest != right and is_careless and self.looks_edited(of):
+                self.counts["cut short or rotten under another time, unseen"] += 1
+                self.old[name], of.touched = self.read(name), True
                 expect(hashlib.sha256(self.old[name]).hexdigest() == digest, "%s was protected as it never was" % name)
                 continue
             expect(digest == right, "rot was protected as good: %s (%s)" % (name, of.bad))
-            of.edited, of.was = False, name
+            of.edited, of.was, of.touched = False, name, False
             self.old[name] = of.content
         for name, of in self.files.items():
             if name not in listed:
                 expect(is_careless and of.bad == "lost", "%s is not protected by an update (%s)" % (name, of.bad))
                 self.counts["given up unseen"] += 1
         if is_careless:
-            self.restore([name for name, of in self.files.items() if name not in listed or of.bad == "cut"])
+            self.restore([name for name, of in self.files.items() if name not in listed or self.looks_edited(of)])
         with open(self.path("d.fecp"), "rb") as f:
             self.whole = f.read()
         self.sidecar_bad, self.marks = False, "told"
+
+    @staticmethod
+    def looks_edited(of):
+        """Tells whether damage looks like an edit: the size is another one, or the time was another one already."""
+        return of.bad == "cut" or of.bad == "rotten" and of.touched
 
     # ------------------------------------------------------------ what happens on a night
 
@@ -329,7 +335,7 @@ class Year:
     def do_copy_one(self):
         name = self.any_file()
         of = self.files[name]
-        of.when = self.now()
+        of.when, of.touched = self.now(), True
         os.remove(self.path(name))
         self.put(name, of.content, of.when, of.mode)
         return "copy without its time %s" % name
@@ -343,6 +349,8 @@ class Year:
         shutil.copytree(self.path("d"), self.path("copy"), symlinks=True, copy_function=copy)
         if not with_times:
             when = self.now()
+            for of in self.files.values():
+                of.touched = True
             for at, _, names in os.walk(self.path("copy")):
                 for nth, name in enumerate(sorted(names)):
                     os.utime(os.path.join(at, name), ns=(when + nth * 7_000_003,) * 2, follow_symlinks=False)
@@ -562,10 +570,10 @@ class Year:
         return not of.bad and (of.edited or self.read(name) == of.content)
 
     def seems_mine(self, of):
-        """Tells whether damage looks like what the owner does. A file that was cut short has another size, as an edit
-        has; one that was lost has moved to where a new copy of it stands."""
+        """Tells whether damage looks like what the owner does: a file that was lost has moved to where a new copy of it
+        stands."""
         copies = (name for name, other in self.files.items() if other.content == of.content and not other.bad)
-        return of.bad == "cut" or of.bad == "lost" and any(name not in self.old for name in copies)
+        return self.looks_edited(of) or of.bad == "lost" and any(name not in self.old for name in copies)
 
     def verify(self, *options, prefix=()):
         code, said = self.run("verify", "-v", *options, "d.fecp", prefix=prefix)
@@ -851,7 +859,7 @@ class Year:
             return self.took_over(True)
         old = {name: hashlib.sha256(content).hexdigest() for name, content in self.old.items() if content is not None}
         for name, digest in listed.items():
-            if name in self.files and self.files[name].bad == "cut":
+            if name in self.files and self.looks_edited(self.files[name]):
                 continue
             expect(digest in (old.get(name), right.get(name)), "rot was protected by a killed command: %s" % name)
             if digest == right.get(name):
@@ -861,7 +869,7 @@ class Year:
             with open(self.path("d.fecp"), "rb") as f:
                 self.whole = f.read()
             # Nobody has looked: files that were cut short or lost may not be protected any more.
-            self.restore([name for name, of in self.files.items() if of.bad in ("cut", "lost")])
+            self.restore([name for name, of in self.files.items() if of.bad == "lost" or self.looks_edited(of)])
 
     def disk_error(self):
         """A file that cannot be read while the folder is verified."""
