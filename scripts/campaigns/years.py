@@ -56,7 +56,7 @@ class File:
         self.edited = True                                          # by the owner, since the last update
         self.bad = None                                             # the disk's doing
         self.was = None                                             # its path in the sidecar
-        self.touched = False                                        # it has another time since the last update
+        self.recorded = None                                        # its time in the sidecar
 
 
 class Year:
@@ -226,28 +226,38 @@ class Year:
                 self.old[name] = None
                 continue
             right = hashlib.sha256(of.content).hexdigest()
-            if digest != right and is_careless and self.looks_edited(of):
+            if digest != right and is_careless and self.looks_edited(name):
                 self.counts["cut short or rotten under another time, unseen"] += 1
-                self.old[name], of.touched = self.read(name), True
+                self.old[name] = self.read(name)
                 expect(hashlib.sha256(self.old[name]).hexdigest() == digest, "%s was protected as it never was" % name)
                 continue
             expect(digest == right, "rot was protected as good: %s (%s)" % (name, of.bad))
-            of.edited, of.was, of.touched = False, name, False
+            of.edited, of.was = False, name
             self.old[name] = of.content
         for name, of in self.files.items():
             if name not in listed:
                 expect(is_careless and of.bad == "lost", "%s is not protected by an update (%s)" % (name, of.bad))
                 self.counts["given up unseen"] += 1
+        lost = [name for name, of in self.files.items() if name not in listed or self.looks_edited(name)]
+        for name, of in self.files.items():
+            of.recorded = self.time(name)
         if is_careless:
-            self.restore([name for name, of in self.files.items() if name not in listed or self.looks_edited(of)])
+            self.restore(lost)
         with open(self.path("d.fecp"), "rb") as f:
             self.whole = f.read()
         self.sidecar_bad, self.marks = False, "told"
 
-    @staticmethod
-    def looks_edited(of):
-        """Tells whether damage looks like an edit: the size is another one, or the time was another one already."""
-        return of.bad == "cut" or of.bad == "rotten" and of.touched
+    def time(self, name):
+        return os.stat(self.path(name)).st_mtime_ns if os.path.isfile(self.path(name)) else None
+
+    def looks_edited(self, name):
+        """Tells whether damage looks like an edit: the size is another one, or the time is. Where marks are recorded,
+        whole hours and fractions that a file system drops make no other time."""
+        of = self.files[name]
+        if of.bad != "rotten" or of.recorded is None:
+            return of.bad == "cut"
+        apart = abs(self.time(name) - of.recorded)
+        return apart > 0 and not (self.image and (apart + 2 * NS) % (3600 * NS) <= 4 * NS)
 
     # ------------------------------------------------------------ what happens on a night
 
@@ -335,7 +345,7 @@ class Year:
     def do_copy_one(self):
         name = self.any_file()
         of = self.files[name]
-        of.when, of.touched = self.now(), True
+        of.when = self.now()
         os.remove(self.path(name))
         self.put(name, of.content, of.when, of.mode)
         return "copy without its time %s" % name
@@ -349,8 +359,6 @@ class Year:
         shutil.copytree(self.path("d"), self.path("copy"), symlinks=True, copy_function=copy)
         if not with_times:
             when = self.now()
-            for of in self.files.values():
-                of.touched = True
             for at, _, names in os.walk(self.path("copy")):
                 for nth, name in enumerate(sorted(names)):
                     os.utime(os.path.join(at, name), ns=(when + nth * 7_000_003,) * 2, follow_symlinks=False)
@@ -569,16 +577,17 @@ class Year:
             return True
         return not of.bad and (of.edited or self.read(name) == of.content)
 
-    def seems_mine(self, of):
+    def seems_mine(self, name):
         """Tells whether damage looks like what the owner does: a file that was lost has moved to where a new copy of it
         stands."""
-        copies = (name for name, other in self.files.items() if other.content == of.content and not other.bad)
-        return self.looks_edited(of) or of.bad == "lost" and any(name not in self.old for name in copies)
+        of = self.files[name]
+        copies = (copy for copy, other in self.files.items() if other.content == of.content and not other.bad)
+        return self.looks_edited(name) or of.bad == "lost" and any(copy not in self.old for copy in copies)
 
     def verify(self, *options, prefix=()):
         code, said = self.run("verify", "-v", *options, "d.fecp", prefix=prefix)
         expect(code in (0, 1, 3, 4) if prefix else code in (0, 1, 3), "verify: %d %s" % (code, said))
-        bad = [name for name, of in self.files.items() if of.bad and not (options and self.seems_mine(of))]
+        bad = [name for name, of in self.files.items() if of.bad and not (options and self.seems_mine(name))]
         expect(code or not bad, "exit code 0 over %s" % bad)
         if not code and self.sidecar_bad and not options:
             # It was hit where nothing serves any more.
@@ -859,9 +868,10 @@ class Year:
             return self.took_over(True)
         old = {name: hashlib.sha256(content).hexdigest() for name, content in self.old.items() if content is not None}
         for name, digest in listed.items():
-            if name in self.files and self.looks_edited(self.files[name]):
-                continue
-            expect(digest in (old.get(name), right.get(name)), "rot was protected by a killed command: %s" % name)
+            known = [old.get(name), right.get(name)]
+            if name in self.files and self.looks_edited(name):
+                known.append(hashlib.sha256(self.read(name)).hexdigest())
+            expect(digest in known, "rot was protected by a killed command: %s" % name)
             if digest == right.get(name):
                 of = self.files[name]
                 of.was, of.edited, self.old[name] = name, False, of.content
@@ -869,7 +879,7 @@ class Year:
             with open(self.path("d.fecp"), "rb") as f:
                 self.whole = f.read()
             # Nobody has looked: files that were cut short or lost may not be protected any more.
-            self.restore([name for name, of in self.files.items() if of.bad == "lost" or self.looks_edited(of)])
+            self.restore([name for name, of in self.files.items() if of.bad == "lost" or self.looks_edited(name)])
 
     def disk_error(self):
         """A file that cannot be read while the folder is verified."""
