@@ -17,7 +17,7 @@ from field_run import PORT, Skipped, decoder_errors, film
 from router import Way
 
 SIZE = 7 * 188                                      # a datagram of MPEG-TS, and the most that SRT takes
-MBPS, SECONDS, START, REST = 5, 30, 1.5, 4          # REST: seconds until the last has come
+SECONDS, START, REST = 30, 1.5, 4          # REST: seconds until the last has come
 IN, OUT = 4000, 6000                                # ports of the datagrams that go in and come out
 
 
@@ -34,20 +34,23 @@ def rist(buffer):
 
 FEC_6, FEC_10 = ("&packetfilter=fec,cols:%d,rows:%d,arq:never" % grid for grid in ((6, 1), (10, 10)))
 TOOLS = {"udp": None, "fec": None, "srt-120": srt(120), "srt-250": srt(250), "srt-400": srt(400), "srt-1200": srt(1200), "srt-fec-6x1": srt(250, FEC_6),
-         "srt-fec-10x10": srt(400, FEC_10), "rist-250": rist(250), "rist-1200": rist(1200)}
+         "srt-fec-10x10": srt(400, FEC_10), "rist-250": rist(250), "rist-400": rist(400), "rist-1200": rist(1200)}
+# Each network with its losses in words, its line both ways, megabits a second, and the tools.
 NETWORKS = {
-    "near": ("5 % lost both ways, round trip 50 ms", Way(loss=0.05, delay=0.025), ("udp", "fec", "srt-120", "srt-250", "srt-fec-6x1", "srt-fec-10x10", "rist-250")),
-    "far": ("10 % lost both ways, round trip 300 ms", Way(loss=0.1, delay=0.15), ("fec", "srt-400", "srt-1200", "rist-1200")),
-    "bursts": ("3 % lost in bursts of 30, round trip 50 ms", Way(bursts=(0.03, 30), delay=0.025), ("fec", "srt-250", "rist-250")),
+    "calm": ("0.1 % lost both ways, round trip 50 ms", Way(loss=0.001, delay=0.025), 20, ("fec", "srt-250", "rist-250")),
+    "near": ("5 % lost both ways, round trip 50 ms", Way(loss=0.05, delay=0.025), 20, ("udp", "fec", "srt-120", "srt-250", "srt-fec-6x1", "srt-fec-10x10", "rist-250")),
+    "outages": ("1 % lost in bursts of 30, round trip 100 ms", Way(bursts=(0.01, 30), delay=0.05), 20, ("fec", "srt-400", "rist-400")),
+    "far": ("10 % lost both ways, round trip 300 ms", Way(loss=0.1, delay=0.15), 5, ("fec", "srt-400", "srt-1200", "rist-1200")),
+    "bursts": ("3 % lost in bursts of 30, round trip 50 ms", Way(bursts=(0.03, 30), delay=0.025), 5, ("fec", "srt-250", "rist-250")),
 }
 
 
-def measure(field, tool, way, is_film):
+def measure(field, tool, way, mbps, is_film):
     if TOOLS[tool] and not shutil.which(TOOLS[tool][0]) or is_film and not shutil.which("ffmpeg"):
         raise Skipped("it is not installed")
     router = field.network(1, [way], [way])
     data = film(field.folder, SECONDS) if is_film else None
-    how = dict(mbps=MBPS if not is_film else 4, seconds=SECONDS, size=SIZE, data=data)
+    how = dict(mbps=mbps, seconds=SECONDS, size=SIZE, data=data)
     if tool == "fec":
         receiver = field.receiver(raw=is_film)
         sender = field.sender("udp://10.77.0.2:%d" % PORT, "--packet", SIZE, **how)
@@ -91,8 +94,9 @@ def with_datagrams(field, tool, is_film, how):
 
 
 def register(scenario):
-    for network, (what, way, tools) in NETWORKS.items():
+    for network, (what, way, mbps, tools) in NETWORKS.items():
         for tool in tools:
-            scenario("%s-%s" % (network, tool), what, tool=tool, way=way, is_film=False)(measure)
-    for tool in NETWORKS["near"][2]:
-        scenario("film-%s" % tool, NETWORKS["near"][0], tool=tool, way=NETWORKS["near"][1], is_film=True)(measure)
+            scenario("%s-%s" % (network, tool), what, tool=tool, way=way, mbps=mbps, is_film=False)(measure)
+    what, way, _, tools = NETWORKS["near"]
+    for tool in tools:
+        scenario("film-%s" % tool, what, tool=tool, way=way, mbps=4, is_film=True)(measure)

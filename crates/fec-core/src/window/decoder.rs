@@ -23,10 +23,10 @@ use std::ops::Range;
 ///   out accidents, not forgers.
 /// - Each number is either given out or named in a gap, and only once; in order if so requested.
 /// - Memory and the work of a packet are bounded by [`Limits`], with n for [`Limits::columns`]. A packet adds up at
-///   most n rows of 1.5 n coefficients and a symbol (n² symbols when everything is rebuilt at once), n symbols more for
-///   a late row, and six times the sums of a row, of which there are 48, for each packet that came since the last
-///   repair packet. Each number that is passed over costs the reading of a byte, and nothing more: a packet that never
-///   came costs nothing.
+///   most n rows of 1.5 n coefficients, and a symbol for each of them and of the last eight rows (n² symbols when
+///   everything is rebuilt at once), n symbols more for a late row, and six times the sums of a row, of which there
+///   are 48, for each packet that came since the last repair packet. Each number that is passed over costs the reading
+///   of a byte, and nothing more: a packet that never came costs nothing.
 pub struct Decoder {
     limits: Limits,
     backend: Backend,

@@ -68,6 +68,7 @@ mod encoder;
 mod events;
 mod lane_sums;
 mod operation;
+mod payloads;
 mod reception;
 mod replays;
 mod row;

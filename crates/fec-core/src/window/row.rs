@@ -19,7 +19,7 @@
 //! This module knows neither packets nor bytes: it gives coefficients, which encoder and decoder apply.
 
 use crate::format::packet::{Parameters, Profile};
-use crate::gf256::{EXP, mul};
+use crate::gf256::{EXP, mul, products_of};
 use crate::random::{GOLDEN, SplitMix64, mix};
 
 /// Sums that a lane keeps.
@@ -54,14 +54,14 @@ pub(super) fn window_start(parameters: &Parameters, end: u64) -> u64 {
     end.saturating_sub(u64::from(parameters.window)).div_ceil(block) * block
 }
 
-/// The lane of a column, out of `lanes`.
+/// The lane of a column, out of `lanes`, a power of two.
 pub(super) fn lane_of(lanes: usize, column: u64) -> usize {
-    (column % lanes as u64) as usize
+    (column & (lanes as u64 - 1)) as usize
 }
 
 /// The multipliers of a column in the three sums of its lane. None is 0.
 pub(super) fn column_values(lanes: usize, column: u64) -> [u8; SUMS] {
-    let index = column / lanes as u64;
+    let index = column >> lanes.ilog2();
     let power = |exponent: u64| EXP[(exponent % 255) as usize];
     [1, power(index), power(2 * index + index / 255)]
 }
@@ -211,23 +211,42 @@ impl RepairRow {
 
     /// The coefficient of a column, without taps.
     pub(super) fn dense(&self, column: u64) -> u8 {
-        let values = column_values(self.lanes, column);
-        let sum = |mask: u8| (0..SUMS).filter(|p| mask >> p & 1 == 1).fold(0, |sum, p| sum ^ values[p]);
-        let masks = &self.masks[lane_of(self.lanes, column)];
-        masks.iter().rev().fold(0, |value, &mask| mul(value, self.factor) ^ sum(mask))
+        let weights = self.weights(lane_of(self.lanes, column));
+        weights
+            .iter()
+            .zip(column_values(self.lanes, column))
+            .fold(0, |sum, (&weight, value)| sum ^ mul(weight, value))
     }
 
-    /// The coefficients of columns that the caller asks for in ascending order. `open_taps` are the taps among them;
-    /// they are sorted here.
-    pub(super) fn coefficients<'a>(&'a self, open_taps: &'a mut [(u64, u8)]) -> impl FnMut(u64) -> u8 + 'a {
+    /// The factors of a lane's sums.
+    fn weights(&self, lane: usize) -> [u8; SUMS] {
+        let masks = &self.masks[lane];
+        std::array::from_fn(|p| {
+            masks.iter().rev().fold(0, |value, mask| mul(value, self.factor) ^ (mask >> p & 1))
+        })
+    }
+
+    /// The coefficients of columns that the caller asks for in ascending order, each with its [`column_values`].
+    /// `open_taps` are the taps among them; they are sorted here.
+    pub(super) fn coefficients<'a>(
+        &'a self,
+        open_taps: &'a mut [(u64, u8)],
+    ) -> impl FnMut(u64, [u8; SUMS]) -> u8 + 'a {
         open_taps.sort_unstable_by_key(|&(column, _)| column);
         let mut taps = open_taps.iter().peekable();
         let columns = self.first..self.first + u64::from(self.count);
-        move |column| {
+        // The products of a lane's factors, once a column needs them.
+        let mut products = [None; MAX_LANES];
+        move |column, values| {
             if !columns.contains(&column) {
                 return 0;
             }
-            let mut coefficient = self.dense(column);
+            let lane = lane_of(self.lanes, column);
+            let products = products[lane].get_or_insert_with(|| self.weights(lane).map(products_of));
+            let mut coefficient = products
+                .iter()
+                .zip(values)
+                .fold(0, |sum, (products, value)| sum ^ products[usize::from(value)]);
             while let Some(&(at, class)) = taps.next_if(|&&(at, _)| at <= column) {
                 if at == column {
                     coefficient ^= self.tap(class);

@@ -2,7 +2,7 @@
 //! out of a row, and the rest of it is an equation over lost ones.
 
 use super::lane_sums::LaneSums;
-use super::row::{RepairRow, Sources, emptied, lanes};
+use super::row::{RepairRow, Sources, column_values, emptied, lanes};
 use super::states::States;
 use super::symbol_ring::SymbolRing;
 use super::system::{Inserted, System};
@@ -17,6 +17,7 @@ pub(super) struct RowSolver {
     pub(super) system: System,
     /// Lost packets below this are columns of the system.
     pub(super) columns_end: u64,
+    lanes: usize,
     row: RepairRow,
     /// Scratch: empty lists, and a row's symbol in whole lines.
     classes: Sources<'static>,
@@ -32,6 +33,7 @@ impl RowSolver {
             sums: LaneSums::new(lanes(parameters.profile), parameters.block, unit, padded),
             system: System::new(backend, columns.min(unit as usize).max(1), padded),
             columns_end: 0,
+            lanes: lanes(parameters.profile),
             row: RepairRow::default(),
             classes: Default::default(),
             symbol: AlignedBytes::zeroed(padded),
@@ -50,7 +52,7 @@ impl RowSolver {
             system.give_up_before(kept);
         }
         for seq in states.lost(kept..new.end) {
-            given_up = system.push_column(seq).or(given_up);
+            given_up = system.push_column(seq, column_values(self.lanes, seq)).or(given_up);
         }
         self.columns_end = new.end.max(self.columns_end);
         given_up

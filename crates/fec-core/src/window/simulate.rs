@@ -5,7 +5,7 @@
 //! random coefficients: only by chance does a code with the same windows do better, so it is the standard of
 //! comparison.
 
-use super::row::{RepairRow, window_start};
+use super::row::{RepairRow, column_values, lanes, window_start};
 use super::settings::{SettingsError, StreamSettings};
 use super::system::{Inserted, System};
 use crate::format::packet::Parameters;
@@ -72,13 +72,13 @@ impl Simulation {
             return Vec::new();
         }
         for seq in self.fresh.drain(..).filter(|&seq| seq >= first) {
-            self.system.push_column(seq);
+            self.system.push_column(seq, column_values(lanes(self.parameters.profile), seq));
         }
         if self.system.open() == 0 {
             return Vec::new();
         }
         let inserted = match self.generator {
-            Generator::Ideal => self.system.insert(|column| random_byte(number, column), |_| {}),
+            Generator::Ideal => self.system.insert(|column, _| random_byte(number, column), |_| {}),
             Generator::Profile => {
                 self.row.generate(&self.parameters, number, first, (end - first) as u32);
                 let mut open_taps: Vec<_> = self.row.tapped().filter(|&(column, _)| lost(column)).collect();

@@ -113,3 +113,36 @@ fn products() {
         }
     }
 }
+
+/// Rows in echelon form, of one to three lines from the line of their pivot on.
+#[test]
+fn eliminations() {
+    const WIDTH: usize = 512;
+    let mut noise = SplitMix64::new(4);
+    for count in [0, 1, 2, 63, 64, 200] {
+        let mut rows: Vec<(usize, Vec<u8>)> = Vec::new();
+        for position in 0..count {
+            let end = (position / 64 * 64 + 64 * (1 + noise.index(3))).min(WIDTH);
+            let row = (position / 64 * 64..end).map(|at| if at < position { 0 } else { noise.next() as u8 });
+            let mut row: Vec<u8> = row.collect();
+            row[position % 64] = 1;
+            rows.push((position, row));
+        }
+        let before: Vec<u8> = (0..WIDTH).map(|at| if at % 5 == 0 { 0 } else { noise.next() as u8 }).collect();
+        let (mut expected, mut factors) = (before.clone(), Vec::new());
+        for (position, row) in &rows {
+            let factor = expected[*position];
+            factors.push(factor);
+            for (sum, byte) in expected[position / 64 * 64..].iter_mut().zip(row) {
+                *sum ^= mul(factor, *byte);
+            }
+        }
+        assert!(expected[..count].iter().all(|byte| *byte == 0), "every pivot is taken out");
+        let rows: Vec<(usize, &[u8])> = rows.iter().map(|(position, row)| (*position, &row[..])).collect();
+        for backend in Backend::available() {
+            let (mut sum, mut found) = (before.clone(), vec![0; count]);
+            backend.eliminate(&mut sum, &rows, &mut found);
+            assert_eq!((&sum, &found), (&expected, &factors), "{backend:?} {count}");
+        }
+    }
+}

@@ -33,9 +33,15 @@ static KERNELS: &[&Kernel] = &[
 
 /// Packs a matrix for `backend`. `coefficients` is row-major: `wanted` rows of `k`.
 pub(crate) fn pack(backend: Backend, k: usize, coefficients: &[u8]) -> AlignedBytes {
+    let mut tables = AlignedBytes::zeroed(coefficients.len() * backend.kernel.table_len);
+    pack_to(backend, k, coefficients, &mut tables);
+    tables
+}
+
+/// As [`pack`], into tables that are long enough.
+pub(super) fn pack_to(backend: Backend, k: usize, coefficients: &[u8], tables: &mut AlignedBytes) {
     let kernel = backend.kernel;
     let wanted = coefficients.len() / k;
-    let mut tables = AlignedBytes::zeroed(coefficients.len() * kernel.table_len);
     let mut table = tables.chunks_exact_mut(kernel.table_len);
     for group in groups(wanted, backend.sums()) {
         let rows = &coefficients[group.start * k..group.end * k];
@@ -45,7 +51,6 @@ pub(crate) fn pack(backend: Backend, k: usize, coefficients: &[u8]) -> AlignedBy
             }
         }
     }
-    tables
 }
 
 /// Applies a matrix packed by [`pack`] for the same backend to every set.

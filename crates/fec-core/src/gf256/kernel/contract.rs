@@ -61,8 +61,8 @@ pub(super) struct Matrix<'a> {
 }
 
 /// The loops of one kernel over whole rows, for live streams. Calling one is sound exactly when the CPU has the
-/// kernel's features; rows that are too short panic. Each does whole vectors only, and all but `prefetch` return how
-/// many bytes of every row they did.
+/// kernel's features; rows that are too short panic. Each does whole vectors only, and all but the last two return
+/// how many bytes of every row they did.
 #[allow(clippy::type_complexity)]
 pub(super) struct StreamLoops {
     /// Bytes of a vector.
@@ -79,6 +79,9 @@ pub(super) struct StreamLoops {
     pub(super) turn: unsafe fn([&mut [u8]; 3], &[u8]) -> usize,
     /// `dst += Σ table[i] · src[i]`; arguments are `dst`, `src` and the tables.
     pub(super) add_products: unsafe fn(&mut [u8], &[&[u8]], &[u8]) -> usize,
+    /// For each row in turn: `factors[i] = dst[position]`, `dst += factors[i] · row`. Arguments are `dst`, positions
+    /// with their rows, which begin at the line of the position, and `factors`.
+    pub(super) eliminate: unsafe fn(&mut [u8], &[(usize, &[u8])], &mut [u8]),
     /// Asks for the lines of a row.
     pub(super) prefetch: fn(&[u8]),
 }

@@ -5,7 +5,8 @@
 // A loop may only run on a CPU that has its features. Each method below holds one such call.
 #![allow(unsafe_code)]
 
-use super::backend::Backend;
+use super::aligned::{AlignedBytes, LINE};
+use super::backend::{Backend, pack_to, run};
 use super::tuning::Walk;
 use crate::gf256::products_of;
 
@@ -155,6 +156,45 @@ impl Backend {
                 }
             }
         }
+    }
+
+    /// Reduces `dst` by rows, one after the other: notes the byte of `dst` at the row's position as its factor, and
+    /// adds the row times its factor. A row begins at the line of its position.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer factors than rows, `dst` or a row is not of whole lines, or a row ends beyond `dst`.
+    pub fn eliminate(self, dst: &mut [u8], rows: &[(usize, &[u8])], factors: &mut [u8]) {
+        let fits = |&(position, row): &(usize, &[u8])| {
+            row.len().is_multiple_of(LINE) && position / LINE * LINE + row.len() <= dst.len()
+        };
+        assert!(factors.len() >= rows.len() && dst.len().is_multiple_of(LINE) && rows.iter().all(fits));
+        note_work(rows.iter().map(|(_, row)| row.len()).sum());
+        // SAFETY: a `Backend` is only made by detection, which has tested every feature this kernel needs.
+        unsafe { (self.kernel.stream.eliminate)(dst, rows, factors) }
+    }
+
+    /// Writes sums of rows, each times a factor: `dst[i] = Σ factors[i · src.len() + j] · src[j]`. `tables` is scratch.
+    ///
+    /// # Panics
+    ///
+    /// When there is not a factor for each pair, or rows differ in length or are not of whole lines.
+    pub(crate) fn combine(
+        self,
+        dst: &mut [&mut [u8]],
+        src: &[&[u8]],
+        factors: &[u8],
+        tables: &mut Option<AlignedBytes>,
+    ) {
+        assert_eq!(factors.len(), dst.len() * src.len());
+        note_work(dst.iter().map(|row| row.len() * src.len()).sum());
+        let len = factors.len() * self.kernel.table_len;
+        if tables.as_ref().is_none_or(|tables| tables.len() < len) {
+            *tables = Some(AlignedBytes::zeroed(len));
+        }
+        let tables = tables.as_mut().expect("made above");
+        pack_to(self, src.len(), factors, tables);
+        run(self, src.len(), dst.len(), tables, &mut [(src, dst)]);
     }
 
     /// The packed table of a factor, and its length.

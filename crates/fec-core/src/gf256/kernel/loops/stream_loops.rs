@@ -32,6 +32,7 @@ macro_rules! stream_loops {
             mix: stream_mix,
             turn: stream_turn,
             add_products: stream_add_products,
+            eliminate: stream_eliminate,
             prefetch: prefetch_row,
         };
 
@@ -288,6 +289,23 @@ macro_rules! stream_loops {
                 at += N * $width;
             }
             at
+        }
+
+        #[$features]
+        fn stream_eliminate(dst: &mut [u8], rows: &[(usize, &[u8])], factors: &mut [u8]) {
+            for (&(position, row), to) in rows.iter().zip(factors) {
+                let factor = dst[position];
+                *to = factor;
+                if factor == 0 {
+                    continue;
+                }
+                let table = pack_table(factor);
+                let sums = dst[position / 64 * 64..].as_chunks_mut::<$width>().0;
+                for (sum, bytes) in sums.iter_mut().zip(row.as_chunks::<$width>().0) {
+                    let vector = xor(load_vector(sum), product(load_vector(bytes), &table));
+                    store_vector(sum, vector, false);
+                }
+            }
         }
 
         fn prefetch_row(row: &[u8]) {

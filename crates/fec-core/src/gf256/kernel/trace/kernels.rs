@@ -148,6 +148,11 @@ macro_rules! tracing {
                 turn: stream_turn,
             };
 
+            /// A table in registers. A bare coefficient is all of it.
+            fn pack_table(coefficient: u8) -> [u8; $table_len] {
+                [coefficient; $table_len]
+            }
+
             loops::passes! { #[cfg(true)] table_len: $table_len, sums: $sums, tails: false }
 
             loops::parts! { #[cfg(true)] part: 64 }
