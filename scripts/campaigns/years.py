@@ -740,8 +740,8 @@ class Year:
         for _ in range(12):
             code, said = self.verify()
             advice, entries = self.parse(said)
-            told.append(said)
             damaged = [name for name, of in self.files.items() if of.bad]
+            told.append((said, damaged))
             if code == 0 and not advice:
                 return
             missing = [line for line in entries["missing"] if not self.mine(line)]
@@ -773,7 +773,7 @@ class Year:
                 continue
             if code == 0 and not advice:
                 return
-        raise Wrong("the advice does not end:\n" + told[-1])
+        raise Wrong("the advice does not end:\n" + told[-1][0])
 
     def worse(self, told):
         return len(told) > 1 and told[-1] == told[-2]

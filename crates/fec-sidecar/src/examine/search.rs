@@ -57,6 +57,16 @@ pub(crate) struct Search<'a> {
     budget: u64,
 }
 
+/// The content of a file, beside files that are looked for.
+enum Content {
+    /// It is that of an entry.
+    Of(usize),
+    /// It is that of none of the entries with its size, which is given.
+    OfNone(u64),
+    /// No entry of its size is looked for, or it cannot be read.
+    Unread,
+}
+
 /// The most unknown files that are searched.
 const MOST_STRANGERS: usize = 100_000;
 
@@ -122,53 +132,77 @@ impl<'a> Search<'a> {
 
     /// Searches changed files, and files that are not in the catalog.
     fn elsewhere(&mut self, files: &[Wanted], nowhere: &[&Wanted]) {
+        let mut missing = self.by_size(nowhere.iter().filter(|file| file.is_missing));
+        let mut changed = self.by_size(nowhere.iter().filter(|file| !file.is_missing));
+        let is_missing: HashSet<usize> = missing.values().flatten().copied().collect();
+        let strangers = self.strangers();
+        let mut whole = HashSet::new();
+        let mut others = Vec::new();
+        for path in &strangers {
+            match self.whole_at(path, [&mut missing, &mut changed]) {
+                Content::Of(entry) if whole.insert(entry) && is_missing.contains(&entry) => {
+                    self.found.renamed.insert(entry, path.clone());
+                }
+                Content::Of(_) | Content::Unread => {}
+                Content::OfNone(size) => others.push((path, size)),
+            }
+        }
+        let changed_paths: Vec<Box<[u8]>> = files
+            .iter()
+            .filter(|file| !file.is_missing)
+            .map(|file| self.entry(file.entry).path.clone())
+            .collect();
+        for path in &changed_paths {
+            // Two files that were swapped, or a file that was moved over another one.
+            if let Content::Of(entry) = self.whole_at(path, [&mut changed, &mut missing]) {
+                whole.insert(entry);
+            }
+        }
+        for (path, size) in others {
+            self.find_damaged(path, missing.entry(size).or_default());
+        }
+        if nowhere.iter().any(|file| !whole.contains(&file.entry) && !file.blocks.is_empty()) {
+            let renamed: HashSet<Box<[u8]>> = self.found.renamed.values().cloned().collect();
+            for path in changed_paths.iter().chain(strangers.iter().filter(|path| !renamed.contains(*path))) {
+                self.in_file(path, None);
+            }
+        }
+    }
+
+    /// Files by their sizes.
+    fn by_size<'f>(&self, files: impl Iterator<Item = &'f &'f Wanted>) -> HashMap<u64, Vec<usize>> {
         let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
-        for file in nowhere.iter().filter(|file| file.is_missing) {
+        for file in files {
             if let EntryKind::File(of) = &self.entry(file.entry).kind {
                 by_size.entry(of.size).or_default().push(file.entry);
             }
         }
-        let strangers = self.strangers();
-        let mut others = Vec::new();
-        for path in &strangers {
-            let Ok(file) = self.base.read(path) else { continue };
-            let Ok(size) = file.size() else { continue };
-            let Some(entries) = by_size.get_mut(&size) else { continue };
-            let Some(EntryKind::File(of)) =
-                entries.first().map(|nth| &self.sidecar.catalog.entries[*nth].kind)
-            else {
-                continue;
-            };
-            if !self.may_read(size) {
-                continue;
-            }
-            // Files of the same size have the same shape, so one pass serves all of them.
-            let Ok(digest) = digest_of_file(&file, of, self.block) else { continue };
-            let is_it = |nth: &usize| matches!(&self.sidecar.catalog.entries[*nth].kind, EntryKind::File(of) if of.blake3 == digest);
+        by_size
+    }
+
+    /// Takes the first of these files whose content a file has. It is taken out of its list.
+    fn whole_at(&mut self, path: &[u8], lists: [&mut HashMap<u64, Vec<usize>>; 2]) -> Content {
+        let Ok(file) = self.base.read(path) else { return Content::Unread };
+        let Ok(size) = file.size() else { return Content::Unread };
+        let lists = lists.map(|list| list.get_mut(&size).filter(|entries| !entries.is_empty()));
+        let first = lists.iter().flatten().find_map(|entries| entries.first());
+        let Some(EntryKind::File(of)) = first.map(|nth| &self.sidecar.catalog.entries[*nth].kind) else {
+            return Content::Unread;
+        };
+        if !self.may_read(size) {
+            return Content::Unread;
+        }
+        // Files of the same size have the same shape, so one pass serves all of them.
+        let Ok(digest) = digest_of_file(&file, of, self.block) else { return Content::Unread };
+        let is_it = |nth: &usize| matches!(&self.sidecar.catalog.entries[*nth].kind, EntryKind::File(of) if of.blake3 == digest);
+        for entries in lists.into_iter().flatten() {
             if let Some(at) = entries.iter().position(is_it) {
                 let entry = entries.swap_remove(at);
                 self.stands_at(entry, path);
-                self.found.renamed.insert(entry, path.clone());
-            } else {
-                others.push((path, size));
+                return Content::Of(entry);
             }
         }
-        for (path, size) in others {
-            self.find_damaged(path, by_size.entry(size).or_default());
-        }
-        let is_lost = |search: &Search<'_>, file: &&&Wanted| {
-            !search.found.renamed.contains_key(&file.entry) && !file.blocks.is_empty()
-        };
-        if nowhere.iter().any(|file| is_lost(self, &file)) {
-            let changed =
-                files.iter().filter(|file| !file.is_missing).map(|file| self.entry(file.entry).path.clone());
-            let renamed: HashSet<&[u8]> = self.found.renamed.values().map(|path| &**path).collect();
-            let others: Vec<Box<[u8]>> =
-                changed.chain(strangers.iter().filter(|path| !renamed.contains(&***path)).cloned()).collect();
-            for path in others {
-                self.in_file(&path, None);
-            }
-        }
+        Content::OfNone(size)
     }
 
     /// Takes one of these missing files, of the size of a stranger that passes for it or has most of its blocks.
@@ -199,7 +233,7 @@ impl<'a> Search<'a> {
         self.found.damaged.insert(entry, path.into());
     }
 
-    /// Takes a missing file that stands whole at another path.
+    /// Takes a file that stands whole at another path.
     fn stands_at(&mut self, entry: usize, path: &[u8]) {
         let EntryKind::File(of) = &self.entry(entry).kind else { return };
         let source = self.source(path);

@@ -12,6 +12,7 @@ mod damage;
 mod denied;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod disk_errors;
+mod elsewhere;
 mod excludes;
 mod folder;
 mod golden;

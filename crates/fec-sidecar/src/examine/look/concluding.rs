@@ -213,8 +213,12 @@ impl Files<'_> {
             }
             let tail = file.tail_len(block);
             // A tail that is right, or stands in a whole file elsewhere, does not make its position lost.
-            let is_elsewhere = || moved.within(file.tail..file.tail + tail).next().is_some();
-            if tail == 0 || report.is_right == Some(true) || is_elsewhere() {
+            if tail == 0 || report.is_right == Some(true) {
+                continue;
+            }
+            let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
+            if moved.within(file.tail..file.tail + tail).next().is_some() {
+                report.is_tail_unknown = report.is_right == Some(false) && !is_explained;
                 continue;
             }
             let at = file.tail / block;
@@ -239,7 +243,6 @@ impl Files<'_> {
                     !suspects.contains(&span.entry) && (!report.is_part || is_as_it_was())
                 };
                 let is_gone = report.is_right.is_none() && !report.is_part;
-                let is_explained = !report.bad.is_empty() || report.len == Len::Fewer;
                 // The tail of an existing file is wrong if nothing else explains the file's wrong digest, or if
                 // everything else in the position is right. A part that is right so far is examined whole another time.
                 is_gone
