@@ -244,6 +244,9 @@ impl<'a> Session<'a> {
         tell_at: Option<Instant>,
     ) -> (Next, Instant) {
         let asked = Instant::now();
+        if let Some(away) = silence.away(asked) {
+            self.deadlines.postpone(away);
+        }
         // The reading thread tells in time that nothing came, and with it when the socket was empty.
         let look_at =
             if self.is_network() { Some(asked + 2 * NOTICE) } else { silence.look_at(self.end(), asked) };

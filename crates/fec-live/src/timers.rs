@@ -96,6 +96,8 @@ pub(super) struct Silence {
     empty_at: Option<Instant>,
     /// Time at which a deadline was seen to be past, without proof that all earlier packets were taken.
     overdue: Option<Instant>,
+    /// Time at which the last wait ended.
+    woke: Instant,
 }
 
 /// The knowledge about the end of a stream.
@@ -118,7 +120,16 @@ impl Silence {
         is_network: bool,
         now: Instant,
     ) -> Silence {
-        Silence { idle, wait, is_network, last_packet: None, began: now, empty_at: None, overdue: None }
+        Silence {
+            idle,
+            wait,
+            is_network,
+            last_packet: None,
+            began: now,
+            empty_at: None,
+            overdue: None,
+            woke: now,
+        }
     }
 
     /// Time of the last packet.
@@ -142,6 +153,12 @@ impl Silence {
         Some(if now < deadline { deadline } else { now + LOOK })
     }
 
+    /// The time between the last wait and the one that begins at `asked`, if it was long: whoever was stopped in it, or
+    /// could not write, took no packets.
+    pub(super) fn away(&self, asked: Instant) -> Option<Duration> {
+        Some(asked.saturating_duration_since(self.woke)).filter(|away| *away >= STOPPED)
+    }
+
     /// Notes a wait from `asked` on that was planned to end at `planned`, and ends now. Returns the time in which
     /// nobody could look, if it was long: silence then begins anew.
     pub(super) fn wakes(
@@ -150,6 +167,7 @@ impl Silence {
         planned: Option<Instant>,
         now: Instant,
     ) -> Option<Duration> {
+        self.woke = now;
         // Deadlines that are already past were planned for now.
         let late = now.saturating_duration_since(planned?.max(asked));
         if late < STOPPED {
@@ -322,6 +340,12 @@ mod tests {
                 assert!(silence.is_over(End::Unknown, start + 11 * SECOND));
             }
         }
+        // A process may be stopped between two waits, too.
+        let mut silence = Silence::new(None, None, true, start);
+        assert_eq!(silence.away(start + SECOND / 2), None, "a busy machine");
+        assert_eq!(silence.away(start + 4 * SECOND), Some(4 * SECOND));
+        silence.wakes(start + 4 * SECOND, None, start + 5 * SECOND);
+        assert_eq!(silence.away(start + 5 * SECOND), None);
         let mut silence = Silence::new(None, None, false, start);
         assert_eq!(silence.wakes(start, None, start + 9 * SECOND), None, "nothing was planned");
         let mut deadlines = Deadlines::new(Some(Deadline { after: SECOND, packets: 0 }));
