@@ -370,8 +370,6 @@ class Year:
         for name, of in self.files.items():
             if of.bad != "lost":
                 of.when = change(os.stat(self.path(name)).st_mtime_ns)
-                # Without marks a time is taken exactly.
-                of.touched |= not self.image
                 os.utime(self.path(name), ns=(of.when, of.when))
 
     def loses_marks(self):
