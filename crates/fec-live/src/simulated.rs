@@ -5,8 +5,9 @@ use crate::feedback::{Feedback, Wanted};
 use crate::loss::{Loss, LossModel};
 use crate::rate::RateBounds;
 use crate::reporter::{Reporter, State};
-use fec_core::format::report::{self, Control};
+use fec_core::format::report::{self, Call, Control, Report};
 use fec_core::gf256::kernel::Backend;
+use fec_core::random::SplitMix64;
 use fec_core::window::{Decoder, Encoder, Event, Limits, Profile, Ratio, StreamSettings, WINDOW_LIMIT};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,13 +28,24 @@ struct Line {
     reports: bool,
 }
 
+/// Ports of the sender and of a stranger.
+const SENDER: u16 = 9;
+const STRANGER: u16 = 8;
+
+/// The way back of reports: it turns a report into datagrams, each with the time that it takes more than others.
+type Back<'a> = &'a mut dyn FnMut(Vec<u8>) -> Vec<(Duration, Vec<u8>)>;
+
 /// The outcome of a simulated stream.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Outcome {
     sources: u64,
     rows: u64,
     calls: u64,
     reports: u64,
+    /// Datagrams that the sender refused.
+    refused: u64,
+    /// Reports to others than the sender.
+    astray: u64,
     /// Numbers of packets that were lost for good.
     lost: Vec<u64>,
     /// Time from sending to giving out, of each packet.
@@ -53,8 +65,9 @@ impl Outcome {
     }
 }
 
-/// A datagram on its way: its time of arrival, an order among equals, and whether it goes to the receiver.
-type OnTheWay = Reverse<(Instant, u64, bool, Vec<u8>)>;
+/// A datagram on its way: its time of arrival, an order among equals, and the port that it comes from, if it goes to
+/// the receiver.
+type OnTheWay = Reverse<(Instant, u64, Option<u16>, Vec<u8>)>;
 
 struct Simulation<'a> {
     line: &'a Line,
@@ -64,7 +77,8 @@ struct Simulation<'a> {
     decoder: Decoder,
     reporter: Reporter,
     models: Vec<(Duration, LossModel)>,
-    back: LossModel,
+    losses_back: LossModel,
+    back: Back<'a>,
     on_the_way: BinaryHeap<OnTheWay>,
     order: u64,
     sent_at: Vec<Instant>,
@@ -72,7 +86,7 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(line: &'a Line, seed: u64) -> Simulation<'a> {
+    fn new(line: &'a Line, seed: u64, back: Back<'a>) -> Simulation<'a> {
         let settings = StreamSettings {
             stream_id: 5,
             window: 6000,
@@ -98,7 +112,8 @@ impl<'a> Simulation<'a> {
                 drawn
             }),
             models: models.collect(),
-            back: line.losses[0].1.start(seed ^ 77).expect("no file"),
+            losses_back: line.losses[0].1.start(seed ^ 77).expect("no file"),
+            back,
             on_the_way: BinaryHeap::new(),
             order: 0,
             sent_at: Vec::new(),
@@ -107,6 +122,8 @@ impl<'a> Simulation<'a> {
                 rows: 0,
                 calls: 0,
                 reports: 0,
+                refused: 0,
+                astray: 0,
                 lost: Vec::new(),
                 delays: Vec::new(),
             },
@@ -125,10 +142,15 @@ impl<'a> Simulation<'a> {
             let model = self.models.iter_mut().rev().find(|(from, _)| self.start + *from <= now);
             let is_lost = model.expect("a loss from the start on").1.next_is_lost();
             if !is_lost {
-                self.order += 1;
-                self.on_the_way.push(Reverse((now + self.line.one_way, self.order, true, packet)));
+                self.send(now, Some(SENDER), packet);
             }
         }
+    }
+
+    /// Puts a datagram on its way, which nothing can lose any more.
+    fn send(&mut self, at: Instant, from: Option<u16>, datagram: Vec<u8>) {
+        self.order += 1;
+        self.on_the_way.push(Reverse((at + self.line.one_way, self.order, from, datagram)));
     }
 
     fn converse(&mut self, now: Instant) {
@@ -148,18 +170,19 @@ impl<'a> Simulation<'a> {
     /// Delivers what has arrived by `now`.
     fn deliver(&mut self, now: Instant) {
         while self.on_the_way.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-            let Some(Reverse((at, _, to_receiver, mut packet))) = self.on_the_way.pop() else { break };
-            if to_receiver {
-                self.receive(&packet, at);
-            } else {
-                self.feedback.take(0, &mut packet, &self.encoder, at);
-                self.converse(at);
+            let Some(Reverse((at, _, from, mut packet))) = self.on_the_way.pop() else { break };
+            match from {
+                Some(port) => self.receive(&packet, port, at),
+                None => {
+                    self.feedback.take(0, &mut packet, &self.encoder, at);
+                    self.converse(at);
+                }
             }
         }
     }
 
-    fn receive(&mut self, packet: &[u8], now: Instant) {
-        let arrival = Arrival { from: ([127, 0, 0, 1], 9).into(), to: None, at: None };
+    fn receive(&mut self, packet: &[u8], port: u16, now: Instant) {
+        let arrival = Arrival { from: ([127, 0, 0, 1], port).into(), to: None, at: None };
         if report::is_call(packet) {
             let Ok((_, Control::Call(call))) = report::parse(packet) else { panic!("it is a call") };
             let mut drawn = 99;
@@ -167,12 +190,17 @@ impl<'a> Simulation<'a> {
                 drawn += 1;
                 drawn
             });
+            if port == STRANGER {
+                // The stream goes on by the clock that it has without him.
+                return;
+            }
         } else {
             let _ = self.decoder.receive(packet);
             self.reporter.hear(arrival.from, 1350);
             while let Some(event) = self.decoder.next() {
                 match event {
-                    Event::Packet { seq, .. } => {
+                    Event::Packet { seq, payload, .. } => {
+                        assert_eq!(payload, payload_of(seq));
                         self.outcome.delays.push(now - self.sent_at[seq as usize]);
                     }
                     Event::Gap { first, count } => self.outcome.lost.extend(first..first + count),
@@ -200,12 +228,19 @@ impl<'a> Simulation<'a> {
         self.reporter.note(state, now);
         let Some(parameters) = self.decoder.parameters() else { return };
         let mut reports = Vec::new();
-        self.reporter.send_due(parameters, now, Duration::ZERO, |_, bytes| reports.push(bytes.to_vec()));
+        let astray = &mut self.outcome.astray;
+        self.reporter.send_due(parameters, now, Duration::ZERO, |to, bytes| {
+            *astray += u64::from(to.from.port() != SENDER);
+            reports.push(bytes.to_vec());
+        });
         for report in reports {
             self.outcome.reports += 1;
-            if self.line.reports && !self.back.next_is_lost() {
-                self.order += 1;
-                self.on_the_way.push(Reverse((now + self.line.one_way, self.order, false, report)));
+            if self.line.reports && !self.losses_back.next_is_lost() {
+                for (more, datagram) in (self.back)(report) {
+                    // Calls are for the receiver: they come from a stranger, who did not send the stream.
+                    let from = report::is_call(&datagram).then_some(STRANGER);
+                    self.send(now + more, from, datagram);
+                }
             }
         }
         self.decoder.set_prompt(!self.reporter.is_heard(now));
@@ -220,7 +255,8 @@ impl<'a> Simulation<'a> {
             self.converse(now);
             let mut packets = Vec::new();
             self.sent_at.push(now);
-            self.encoder.push(&[7; 400], &mut |packet| packets.push(packet.to_vec())).expect("it fits");
+            let payload = payload_of(seq.into());
+            self.encoder.push(&payload, &mut |packet| packets.push(packet.to_vec())).expect("it fits");
             self.transmit(packets, now);
         }
         let mut now = self.start + interval * (self.line.packets * self.line.seconds);
@@ -233,12 +269,21 @@ impl<'a> Simulation<'a> {
             self.report(now);
             self.converse(now);
         }
+        self.outcome.refused = self.feedback.outcome().refused;
         self.outcome
     }
 }
 
+fn payload_of(seq: u64) -> [u8; 400] {
+    [seq as u8; 400]
+}
+
 fn simulate(line: &Line, seed: u64) -> Outcome {
-    Simulation::new(line, seed).run()
+    simulate_with(line, seed, &mut |report| vec![(Duration::ZERO, report)])
+}
+
+fn simulate_with(line: &Line, seed: u64, back: Back<'_>) -> Outcome {
+    Simulation::new(line, seed, back).run()
 }
 
 fn line(loss: &str, one_way: u32, seconds: u32) -> Line {
@@ -298,4 +343,125 @@ fn reports_that_are_lost_change_nothing() {
     assert!((1.16..1.18).contains(&of.factor()), "{}", of.factor());
     // Nobody proves that the address receives: one report a second goes there.
     assert!(of.reports <= 21, "{} reports", of.reports);
+}
+
+/// Datagrams that an attacker makes of a report without its token, or of old reports.
+struct Forger {
+    draw: SplitMix64,
+    record: Vec<Vec<u8>>,
+}
+
+impl Forger {
+    fn new() -> Forger {
+        Forger { draw: SplitMix64::new(1), record: Vec::new() }
+    }
+
+    fn any(&mut self) -> Vec<u8> {
+        let at = self.draw.index(self.record.len());
+        self.record[at].clone()
+    }
+
+    /// A report with other numbers, and the token and the number of the receiver as they are given.
+    fn exaggerated(&mut self, bytes: &[u8], token: Option<u64>, receiver: Option<u64>) -> Vec<u8> {
+        let Ok((parameters, Control::Report(report))) = report::parse(bytes) else { panic!("a report") };
+        let heard = self.draw.below(200_000).into();
+        let begin = u64::from(self.draw.below(heard as u32 + 1));
+        let of = Report {
+            receiver: receiver.unwrap_or(report.receiver),
+            token: token.unwrap_or(report.token),
+            number: report.number + 1 + u64::from(self.draw.below(1000)),
+            lacking: self.draw.below(65_537),
+            begin,
+            heard,
+            received: begin.min(heard - begin) / 2,
+            rows: self.draw.below(1 << 20).into(),
+            oldest: begin,
+            lost: begin,
+            ..report
+        };
+        of.to_bytes(&parameters).to_vec()
+    }
+
+    fn forged(&mut self, report: &[u8]) -> Vec<u8> {
+        let (one, other) = (self.any(), self.any());
+        let cut = self.draw.index(one.len());
+        match self.draw.below(7) {
+            0 => one,
+            1 => one[..cut].to_vec(),
+            2 => [&one[..], &other[..cut]].concat(),
+            3 => [&one[..cut], &other[cut..]].concat(),
+            4 => {
+                let mut damaged = report.to_vec();
+                damaged[cut] ^= 1 << self.draw.below(8);
+                damaged
+            }
+            5 => {
+                let token = self.draw.next() | 1;
+                self.exaggerated(report, Some(token), None)
+            }
+            _ => {
+                let Ok((parameters, _)) = report::parse(report) else { panic!("a report") };
+                let token = self.draw.next() | 1;
+                let answers = vec![self.draw.next() | 1; 4];
+                Call { number: self.draw.next() >> 1, time: 0, token, answers }.to_bytes(&parameters)
+            }
+        }
+    }
+}
+
+/// Whoever does not know the token, because he is elsewhere or has no key, changes no packet of the stream: neither by
+/// forged, replayed, mixed and damaged reports, nor by calls to the receiver.
+#[test]
+fn a_hundred_thousand_forged_reports_change_nothing() {
+    let line = line("random:0.02", 25, 30);
+    let expected = simulate(&line, 1);
+    let (mut forger, mut made) = (Forger::new(), 0u64);
+    let mut of = simulate_with(&line, 1, &mut |report| {
+        forger.record.push(report.clone());
+        let forged: Vec<_> = (0..300).map(|_| forger.forged(&report)).collect();
+        made += forged.len() as u64;
+        // The true report comes first: a copy of it is old behind it.
+        std::iter::once(report).chain(forged).map(|datagram| (Duration::ZERO, datagram)).collect()
+    });
+    assert!(made >= 100_000 && of.refused >= made * 4 / 5, "{made} forged, {} refused", of.refused);
+    of.refused = expected.refused;
+    assert!(of == expected, "{} rows in place of {}, {} astray", of.rows, expected.rows, of.astray);
+    assert_eq!((of.astray, of.lost.len()), (0, 0));
+}
+
+/// Whoever reads the packets of a stream that is not sealed knows its token. He too moves the rate within its bounds
+/// only, and changes no payload.
+#[test]
+fn reports_of_whoever_knows_the_token_keep_the_rate_in_its_bounds() {
+    let line = line("random:0.02", 25, 30);
+    for strangers in [false, true] {
+        let mut forger = Forger::new();
+        let of = simulate_with(&line, 1, &mut |report| {
+            let mut all = vec![(Duration::ZERO, report.clone())];
+            for receiver in 0..100 {
+                let receiver = strangers.then_some(receiver % 50);
+                all.push((MS * (receiver.unwrap_or(0) as u32), forger.exaggerated(&report, None, receiver)));
+            }
+            all
+        });
+        // An eighth of a window in advance, and rows for a quarter of one at the end.
+        let most = (of.sources + 6000 / 8 + 6000 / 4) / 2;
+        assert!((of.sources / 50..=most).contains(&of.rows), "{} rows, at most {most}", of.rows);
+        assert_eq!(of.delays.len() + of.lost.len(), of.sources as usize);
+    }
+}
+
+/// Reports that come late, overtake each other or do not come cost rows, and no packet.
+#[test]
+fn reports_that_are_late_lose_nothing() {
+    let mut draw = SplitMix64::new(1);
+    for (kept, late) in [(10, 500), (5, 500), (2, 1500)] {
+        let of = simulate_with(&line("random:0.05", 25, 30), 1, &mut |report| {
+            let more = MS * draw.below(late);
+            let comes = draw.below(10) < kept;
+            comes.then_some((more, report)).into_iter().collect()
+        });
+        assert!(of.lost.is_empty(), "{kept} of 10, {late} ms: {} lost", of.lost.len());
+        assert!(of.factor() <= 1.25, "{kept} of 10, {late} ms: {:.3} sent", of.factor());
+    }
 }
