@@ -38,6 +38,7 @@ class CannotRun(Exception):
 class Way:
     """The faults of one direction. Only UDP packets are lost, doubled and corrupted."""
     loss: float = 0                                 # of each packet on its own
+    steps: tuple = ()                               # (start, loss from then on), from the first UDP packet on
     bursts: tuple = ()                              # Gilbert-Elliott: (mean loss, mean length of a burst)
     # seconds; jitter: at most so many seconds more or less, so packets overtake each other
     delay: float = 0
@@ -118,6 +119,17 @@ class Lab:
         """Devices way0, way1, … of 10.77.N.1 and fd77:N::1 in one namespace and .2 in the other; their files."""
         net4, net6 = "10.77.%d." % number, "fd77:%d::" % number
         return [self.tun(space, "way%d" % number, "%s%d/24" % (net4, end), "%s%d/64" % (net6, end)) for space, end in ((one, 1), (other, 2))]
+
+    def plug(self, one="a", other="b"):
+        """A cable between two namespaces, each with a device `usb0`: 10.78.0.1, fd78::1 and 10.78.0.2, fd78::2."""
+        ip("-n", self.name(one), "link", "add", "usb0", "type", "veth", "peer", "name", "usb0", "netns", self.name(other))
+        for space, host in ((one, 1), (other, 2)):
+            self.address(space, "usb0", "10.78.0.%d/24" % host, "fd78::%d/64" % host, "fe80::78:%d/64" % host)
+            ip("-n", self.name(space), "link", "set", "usb0", "up")
+
+    def unplug(self, one="a"):
+        """Takes the devices of `plug` away. The next ones have the same name, and another number."""
+        ip("-n", self.name(one), "link", "del", "usb0")
 
     def narrow(self, mtu):
         """Makes a way from `a` over `r` to `b`, forwarded by the kernel, whose second half has a smaller MTU. Addresses
@@ -217,12 +229,13 @@ class Direction:
         self.is_bad, self.free, self.first = False, 0.0, None
         self.counts = dict.fromkeys("packets bytes lost corrupted doubled queue outage forged".split(), 0)
 
-    def is_lost(self):
+    def is_lost(self, now):
         if self.way.bursts:
             mean, length = self.way.bursts
             self.is_bad = self.random.random() < (1 - 1 / length if self.is_bad else mean / (length * (1 - mean)))
             return self.is_bad
-        return self.way.loss and self.random.random() < self.way.loss
+        loss = next((loss for start, loss in reversed(self.way.steps) if start <= now - self.first), self.way.loss)
+        return loss and self.random.random() < loss
 
     def corrupted(self, packet, at):
         body = bytearray(packet[at:])
@@ -247,7 +260,7 @@ class Direction:
         if any(start <= now - self.first < start + length for start, length in way.outages):
             self.counts["outage"] += 1
             return out
-        if self.is_lost():
+        if self.is_lost(now):
             self.counts["lost"] += 1
             return out
         if way.mbps:

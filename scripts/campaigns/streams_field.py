@@ -196,6 +196,7 @@ for arguments in (
         ("follow-0.1", "0.1 % lost, 25 ms: the rate follows", False, dict(there=Way(loss=0.001, delay=0.025), mbps=20, seconds=30, sent=1.03, delay=0.07)),
         ("follow-5", "5 % lost, 25 ms: the rate follows", True, dict(there=Way(loss=0.05, delay=0.025), mbps=(8, 20), seconds=(8, 30), sent=1.12, delay=0.07)),
         ("follow-bursts", "1 % lost in bursts of 30, 50 ms: the rate follows", True, dict(there=Way(bursts=(0.01, 30), delay=0.05), mbps=(8, 20), seconds=(8, 30), sent=1.1, delay=0.35)),
+        ("follow-step", "10 % lost from the fifth second on: the rate follows", False, dict(there=Way(steps=((5, 0.1),), delay=0.025), back=Way(loss=0.1, delay=0.025), mbps=20, seconds=20)),
         ("follow-not", "5 % lost, no reports", False, dict(there=Way(loss=0.05, delay=0.025), decode=("--no-reports",))),
         ("late", "joined 3 s late", True, dict(late=3, want="named", silence=0.5)),
         ("late-loss", "joined 3 s late, 5 % lost", True, dict(there=Way(loss=0.05), late=3, want="named", silence=0.5)),
@@ -346,6 +347,35 @@ def link_down(field):
     field.wrong += wrong
     field.hold(sender.code == 0, "exit code %s of the sender: %s" % (sender.code, sender.said()[-300:]))
     field.tell(came, receiver, sender, receiver.silence(sender))
+
+
+@scenario("unplugged", "the interfaces of both are taken away for 2 s", url="udp://10.78.0.2:5000")
+@scenario("unplugged-group", "the same, to a group", url="udp://239.255.77.7:5000", at="udp://239.255.77.7:5000")
+@scenario("unplugged-scope", "the same, to an address of the link", url="udp://[fe80::78:2%usb0]:5000", at="udp://[fe80::78:2%usb0]:5000", named=False)
+@scenario("unplugged-group-any", "the same, and the receiver lets the system choose", False, url="udp://239.255.77.7:5000", at="udp://239.255.77.7:5000", route=True)
+def unplugged(field, url, at="udp://:5000", named=True, route=False):
+    for space in "ab":
+        field.lab.space(space)
+
+    def plug():
+        field.lab.plug()
+        if route:
+            ip("-n", field.lab.name("b"), "route", "add", "default", "dev", "usb0")
+    plug()
+    through = ("--interface", "usb0") if named else ()
+    receiver = field.receiver(at, "--idle-ms", 8000, "--latency", 300, *(() if route else through))
+    field.watch_memory(receiver)
+    sender = field.sender(url, *through, mbps=4, seconds=field.pick((9, 15)))
+    field.run.after(2, field.lab.unplug)
+    field.run.after(4, plug)
+    field.wait(sender, receiver)
+    wrong, came = check_lines(receiver, sender, "named")
+    field.wrong += wrong
+    field.hold(sender.code == 0, "exit code %s of the sender: %s" % (sender.code, sender.said()[-300:]))
+    after = sum(number > sender.count * 7 // field.pick((9, 15)) for number in receiver.got.get(sender.tag, []))
+    field.hold(after > 0.95 * sender.count * field.pick((2, 8)) / field.pick((9, 15)), "%d lines came out after the interfaces were back" % after)
+    field.bound(receiver.silence(sender), 3.5, "silence")
+    field.tell(came, receiver, sender)
 
 
 @scenario("stall", "whoever reads the output stalls")

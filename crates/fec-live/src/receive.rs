@@ -475,7 +475,7 @@ impl<'a> Session<'a> {
         self.received.statistics = self.decoder.statistics();
         self.received.joined_at = self.decoder.begins_at();
         self.received.ended = self.decoder.has_ended();
-        self.received.kernel_drops = self.drops.and_then(|drops| drops.count());
+        self.received.kernel_drops = self.drops.as_ref().and_then(Drops::count);
         self.received.time = now - self.started;
     }
 

@@ -3,12 +3,15 @@
 use super::super::LiveError;
 use super::super::address::Address;
 use super::super::chunk::{Arrival, Chunk};
-use super::socket::{Interface, any, bind, enlarge, wait_for};
+use super::socket::{Bound, Interface, any, bind, enlarge, join, wait_for};
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::event::PollFlags;
+use socket2::SockRef;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Bytes of a receive buffer: one datagram, or as many small ones as the kernel joins.
@@ -16,8 +19,54 @@ const SLOT: usize = 65_536;
 
 /// Receives packets.
 pub struct PacketReceiver {
+    open: Arc<RwLock<Open>>,
+    /// The way to open the socket again, if there is one.
+    again: Option<Again>,
+}
+
+/// An open socket.
+struct Open {
     socket: UdpSocket,
     state: UdpSocketState,
+    /// Packets that the kernel dropped of earlier sockets.
+    dropped_before: u64,
+}
+
+impl Open {
+    fn new(socket: UdpSocket, dropped_before: u64) -> io::Result<Open> {
+        enlarge(&socket);
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Open { socket, state, dropped_before })
+    }
+
+    /// Packets that came while the receive buffer was full; `None` if the system does not tell.
+    fn dropped(&self) -> Option<u64> {
+        let inode = rustix::fs::fstat(self.socket.as_fd()).ok()?.st_ino.to_string();
+        let is_v4 = self.socket.local_addr().is_ok_and(|at| at.is_ipv4());
+        let table = std::fs::read_to_string(if is_v4 { "/proc/net/udp" } else { "/proc/net/udp6" }).ok()?;
+        // sl local remote st queues tr:when retrnsmt uid timeout inode ref pointer drops
+        let line = table.lines().find(|line| line.split_ascii_whitespace().nth(9) == Some(&inode))?;
+        let dropped: u64 = line.split_ascii_whitespace().nth(12)?.parse().ok()?;
+        Some(self.dropped_before + dropped)
+    }
+}
+
+/// The address and the interface of a socket whose interface may be taken away and come back.
+struct Again {
+    at: SocketAddr,
+    interface: Interface,
+    /// The interface, if it was named; else the system chose one for the group.
+    bound: Option<Mutex<Bound>>,
+}
+
+impl Again {
+    /// The way to open a socket for `address` again that is bound to `at`; `None` if no interface was chosen for it.
+    fn new(at: SocketAddr, address: &Address, interface: &Interface) -> Option<Again> {
+        let name = interface.name.as_deref().or(address.scope());
+        let bound = name.and_then(Bound::new).map(Mutex::new);
+        let again = Again { at, interface: interface.clone(), bound };
+        (again.bound.is_some() || at.ip().is_multicast()).then_some(again)
+    }
 }
 
 impl PacketReceiver {
@@ -32,17 +81,16 @@ impl PacketReceiver {
             interface.check(address, local).map_err(|e| Error::at(Action::ReceiveOn, address, e))?;
         }
         let open = || -> io::Result<PacketReceiver> {
-            let wanted = [local.unwrap_or_else(|| any(false, address.port()))];
+            let wanted = local.unwrap_or_else(|| any(false, address.port()));
             // A machine without IPv6 has no address for both.
             let fallback = local.is_none().then(|| any(true, address.port()));
-            let mut result = Err(io::ErrorKind::AddrNotAvailable.into());
-            for to in wanted.into_iter().chain(fallback) {
-                result = bind(to, interface);
-                if result.is_ok() {
-                    break;
-                }
+            let (mut at, mut result) = (wanted, bind(wanted, interface));
+            if let (Err(_), Some(fallback)) = (&result, fallback) {
+                (at, result) = (fallback, bind(fallback, interface));
             }
-            PacketReceiver::new(result?)
+            let receiver = PacketReceiver::new(result?)?;
+            at.set_port(receiver.local_addr()?.port());
+            Ok(PacketReceiver { again: Again::new(at, address, interface), ..receiver })
         };
         open().map_err(|e| {
             let cause = match e.kind() {
@@ -59,9 +107,36 @@ impl PacketReceiver {
     /// # Errors
     /// Errors of the socket.
     pub fn new(socket: UdpSocket) -> io::Result<PacketReceiver> {
-        enlarge(&socket);
-        let state = UdpSocketState::new((&socket).into())?;
-        Ok(PacketReceiver { socket, state })
+        Ok(PacketReceiver { open: Arc::new(RwLock::new(Open::new(socket, 0)?)), again: None })
+    }
+
+    fn open_now(&self) -> RwLockReadGuard<'_, Open> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens anew where the interface has come back under another number, or where the system may have left the group
+    /// with it.
+    fn renew(&self) {
+        let Some(again) = &self.again else { return };
+        let Some(bound) = &again.bound else {
+            // A member of the group is told so, and stays one.
+            let _ = join(&SockRef::from(&self.open_now().socket), again.at, 0);
+            return;
+        };
+        let mut bound = bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(number) = bound.new_number(Instant::now()) else { return };
+        let mut at = again.at;
+        if let SocketAddr::V6(at) = &mut at
+            && at.scope_id() > 0
+        {
+            at.set_scope_id(number);
+        }
+        // An interface that is not ready yet, or gone again, is looked for again.
+        let dropped = self.open_now().dropped().unwrap_or(0);
+        if let Ok(open) = bind(at, &again.interface).and_then(|socket| Open::new(socket, dropped)) {
+            bound.follow(number);
+            *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+        }
     }
 
     /// The address at which packets are received.
@@ -69,17 +144,16 @@ impl PacketReceiver {
     /// # Errors
     /// Errors of the socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.open_now().socket.local_addr()
     }
 
     /// A handle for the number of packets that the kernel had to drop.
     pub fn drops(&self) -> Drops {
-        use std::os::fd::AsFd;
-        let inode = rustix::fs::fstat(self.socket.as_fd()).ok().map(|stat| stat.st_ino);
-        Drops { inode, v4: self.local_addr().is_ok_and(|a| a.is_ipv4()) }
+        Drops(self.open.clone())
     }
 
     /// Waits for packets, at most `limit`, and reads those that are there into `chunk`, which is empty if none came.
+    /// A receiver that hears nothing for so long looks whether its interface was taken away and has come back.
     /// Its [`empty_at`](Chunk::empty_at) is the time of the last look that found none; there is a last look after
     /// `limit`.
     ///
@@ -97,6 +171,9 @@ impl PacketReceiver {
                         return Ok(());
                     }
                     is_over = !self.wait(limit)?;
+                    if is_over {
+                        self.renew();
+                    }
                 }
                 // An earlier packet of ours was refused; none was sent here, and it would change nothing.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -110,7 +187,7 @@ impl PacketReceiver {
     /// # Errors
     /// Errors of the socket.
     pub fn wait(&self, limit: Duration) -> io::Result<bool> {
-        wait_for(&self.socket, PollFlags::IN, Some(limit))
+        wait_for(&self.open_now().socket, PollFlags::IN, Some(limit))
     }
 
     /// Reads packets that are there into `chunk`, without waiting. A fresh buffer takes no memory before one is there.
@@ -129,7 +206,8 @@ impl PacketReceiver {
         chunk.bytes.resize(slots * SLOT, 0);
         let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
         let mut buffers: Vec<IoSliceMut<'_>> = chunk.bytes.chunks_mut(SLOT).map(IoSliceMut::new).collect();
-        let count = self.state.recv((&self.socket).into(), &mut buffers, &mut metas)?;
+        let open = self.open_now();
+        let count = open.state.recv((&open.socket).into(), &mut buffers, &mut metas)?;
         for (slot, meta) in metas.iter().enumerate().take(count) {
             let start = slot * SLOT;
             chunk.pieces.push((start..start + meta.len.min(SLOT), meta.stride));
@@ -150,24 +228,18 @@ impl PacketReceiver {
             segment_size: None,
             src_ip: arrival.to,
         };
-        self.state.try_send((&self.socket).into(), &transmit)
+        let open = self.open_now();
+        open.state.try_send((&open.socket).into(), &transmit)
     }
 }
 
-/// Reads the kernel's count of dropped packets of one socket.
-#[derive(Clone, Copy, Debug)]
-pub struct Drops {
-    inode: Option<u64>,
-    v4: bool,
-}
+/// Reads the kernel's count of the packets that it had to drop of one receiver.
+#[derive(Clone)]
+pub struct Drops(Arc<RwLock<Open>>);
 
 impl Drops {
     /// Packets that came while the receive buffer was full; `None` if the system does not tell.
     pub fn count(&self) -> Option<u64> {
-        let inode = self.inode?.to_string();
-        let table = std::fs::read_to_string(if self.v4 { "/proc/net/udp" } else { "/proc/net/udp6" }).ok()?;
-        // sl local remote st queues tr:when retrnsmt uid timeout inode ref pointer drops
-        let line = table.lines().find(|line| line.split_ascii_whitespace().nth(9) == Some(&inode))?;
-        line.split_ascii_whitespace().nth(12)?.parse().ok()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).dropped()
     }
 }

@@ -1,7 +1,7 @@
 //! Sends packets, many with one system call where the kernel can.
 
 use super::super::address::Address;
-use super::socket::{HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
+use super::socket::{Bound, HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
 use super::system;
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{Transmit, UdpSocketState};
@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Requested bytes of a send buffer.
 const SEND_BUFFER: usize = 2 << 20;
@@ -50,6 +50,8 @@ pub struct PacketSender {
     unsent: u64,
     /// The system's number of the error because of which the last packets did not go out.
     away: Option<i32>,
+    /// The interface that packets go through, if one was named.
+    through: Option<(Interface, Bound)>,
 }
 
 /// Packets of one length.
@@ -68,8 +70,12 @@ impl PacketSender {
     pub fn open(address: &Address, interface: &Interface) -> Result<PacketSender> {
         let to = address.destination()?;
         interface.check(address, to).map_err(|e| Error::at(Action::SendTo, address, e))?;
-        PacketSender::open_at(to, interface)
-            .map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))
+        let mut sender = PacketSender::open_at(to, interface)
+            .map_err(|e| Error::at(Action::SendTo, address, interface.refusal(e)))?;
+        if let (None, Some(scope)) = (&sender.through, address.scope()) {
+            sender.through = Bound::new(scope).map(|bound| (interface.clone(), bound));
+        }
+        Ok(sender)
     }
 
     /// A socket for packets to `to`.
@@ -96,7 +102,9 @@ impl PacketSender {
         socket.bind(&any(to.is_ipv4(), 0).into())?;
         // A smaller buffer is only slower.
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
-        let sender = PacketSender::new(socket.into(), to)?;
+        let mut sender = PacketSender::new(socket.into(), to)?;
+        let bound = interface.name.as_deref().and_then(Bound::new);
+        sender.through = bound.map(|bound| (interface.clone(), bound));
         // A system that cannot do this tells less of the route.
         as_far_as_possible(sender.learn_path())?;
         Ok(sender)
@@ -121,6 +129,7 @@ impl PacketSender {
             any_sent: false,
             unsent: 0,
             away: None,
+            through: None,
         })
     }
 
@@ -280,8 +289,28 @@ impl PacketSender {
         self.any_sent
     }
 
+    /// Opens another socket in place of one whose interface has come back under another number.
+    fn follow_interface(&mut self) {
+        let Some((interface, bound)) = &mut self.through else { return };
+        let Some(number) = bound.new_number(Instant::now()) else { return };
+        let mut to = self.to;
+        if let SocketAddr::V6(to) = &mut to
+            && to.scope_id() > 0
+        {
+            to.set_scope_id(number);
+        }
+        // An interface that is not ready yet, or gone again, is looked for again.
+        if let Ok(opened) = PacketSender::open_at(to, interface) {
+            bound.follow(number);
+            (self.socket, self.state, self.to) = (opened.socket, opened.state, to);
+        }
+    }
+
     /// Sends consecutive packets of `len` bytes each. Those that an error leaves count as not sent.
     fn transmit(&mut self, mut packets: &[u8], len: usize) -> io::Result<()> {
+        if self.away.is_some() {
+            self.follow_interface();
+        }
         let done = self.transmit_all(&mut packets, len);
         self.unsent += (packets.len() / len.max(1)) as u64;
         done
@@ -322,7 +351,7 @@ impl PacketSender {
                     continue;
                 }
                 // A network that goes down is a loss like any other, and so is one that is not there yet.
-                Err(e) if system::is_away(&e) || self.any_sent && is_outage(&e) => {
+                Err(e) if system::is_away(&e) || is_gone(&e) || self.any_sent && is_outage(&e) => {
                     self.away = e.raw_os_error();
                     self.unsent += (now / len) as u64;
                 }
@@ -334,8 +363,43 @@ impl PacketSender {
     }
 }
 
+/// Tells whether the interface of an open socket was taken away.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
+}
+
 /// Tells whether an error may pass where packets have passed before.
 fn is_outage(error: &io::Error) -> bool {
     let outages = [libc::EPERM, libc::ENOBUFS];
     error.raw_os_error().is_some_and(|code| outages.contains(&code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets go out again through an interface that comes back, which a sender finds by its name.
+    #[test]
+    fn an_interface_that_comes_back_is_followed() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let to = receiver.local_addr().expect("its address");
+        let interface = Interface { name: Some("lo".into()), ..Interface::default() };
+        let mut sender = PacketSender::open_at(to, &interface).expect("it opens");
+        let from = |sender: &PacketSender| sender.socket.local_addr().expect("its address").port();
+        let first = from(&sender);
+        let send = |sender: &mut PacketSender| {
+            sender.away = Some(libc::ENODEV);
+            sender.send(b"packet").and_then(|()| sender.flush()).expect("it is taken");
+            receiver.recv_from(&mut [0; 9]).expect("it comes").1.port()
+        };
+        sender.through.as_mut().expect("it has a name").1.look_now();
+        assert_eq!(send(&mut sender), from(&sender));
+        assert_eq!(from(&sender), first, "the interface is the same, and so is the socket");
+        let bound = &mut sender.through.as_mut().expect("it has a name").1;
+        bound.follow(77_777);
+        bound.look_now();
+        let second = send(&mut sender);
+        assert!(second != first && second == from(&sender) && sender.away.is_none());
+        assert_eq!(send(&mut sender), second, "once");
+    }
 }

@@ -7,8 +7,8 @@ use fec_base::error::{Action, Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
 /// The largest payload of a UDP datagram (over IPv4).
 pub const MAX_DATAGRAM: usize = 65_507;
@@ -17,6 +17,9 @@ const RECEIVE_BUFFER: usize = 32 << 20;
 /// Bytes of the headers of UDP and IP in front of a datagram.
 pub(super) const HEADERS_V4: usize = 28;
 pub(super) const HEADERS_V6: usize = 48;
+
+/// Time between two looks for an interface that was taken away.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Options of the network interface.
 #[derive(Clone, Debug)]
@@ -73,6 +76,45 @@ impl Interface {
             None => ErrorKind::Io(cause),
         }
     }
+}
+
+/// The interface that a socket is bound to. A modem that is unplugged comes back with its name and another number; a
+/// socket stays with the number.
+pub(super) struct Bound {
+    name: String,
+    number: u32,
+    looked: Instant,
+}
+
+impl Bound {
+    /// The interface of this name as it is now; `None` where it cannot be found by its name.
+    pub(super) fn new(name: &str) -> Option<Bound> {
+        Some(Bound { name: name.to_owned(), number: number_of(name).ok()?, looked: Instant::now() })
+    }
+
+    /// Looks, once a second at most, whether the interface has come back. Returns its new number.
+    pub(super) fn new_number(&mut self, now: Instant) -> Option<u32> {
+        if now < self.looked + LOOK {
+            return None;
+        }
+        self.looked = now;
+        number_of(&self.name).ok().filter(|number| *number != self.number)
+    }
+
+    /// Looks at the next chance.
+    #[cfg(test)]
+    pub(super) fn look_now(&mut self) {
+        self.looked = Instant::now().checked_sub(LOOK).expect("this machine runs for a second");
+    }
+
+    /// Notes that another socket is bound to the interface's new number.
+    pub(super) fn follow(&mut self, number: u32) {
+        self.number = number;
+    }
+}
+
+fn number_of(name: &str) -> io::Result<u32> {
+    system::number_of(&Socket::new(Domain::IPV4, Type::DGRAM, None)?, name)
 }
 
 /// Most bytes of a datagram that pass on the route to an address, by this machine's knowledge: its own network, or a
@@ -145,20 +187,24 @@ pub(super) fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocke
         socket.set_reuse_address(true)?;
     }
     socket.bind(&to.into())?;
-    match to.ip() {
-        IpAddr::V4(group) if group.is_multicast() => {
-            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(interface.index(&socket)?))?;
-        }
-        IpAddr::V6(group) if group.is_multicast() => {
-            let index = match to {
-                SocketAddr::V6(to) if to.scope_id() > 0 => to.scope_id(),
-                _ => interface.index(&socket)?,
-            };
-            socket.join_multicast_v6(&group, index)?
-        }
-        _ => {}
-    }
+    join(&socket, to, interface.index(&socket)?)?;
     Ok(socket.into())
+}
+
+/// Joins the group at `to`, if it is one, on the interface of this number, or on the system's choice if that is 0.
+///
+/// # Errors
+/// Those of the system; `EADDRINUSE` if the socket is a member already.
+pub(super) fn join(socket: &Socket, to: SocketAddr, number: u32) -> io::Result<()> {
+    match to {
+        SocketAddr::V4(to) if to.ip().is_multicast() => {
+            socket.join_multicast_v4_n(to.ip(), &InterfaceIndexOrAddress::Index(number))
+        }
+        SocketAddr::V6(to) if to.ip().is_multicast() => {
+            socket.join_multicast_v6(to.ip(), if to.scope_id() > 0 { to.scope_id() } else { number })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Waits until the socket can be used.
