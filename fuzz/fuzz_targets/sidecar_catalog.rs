@@ -14,10 +14,10 @@ fuzz_target!(|bytes: &[u8]| {
             written.extend_from_slice(anchors.as_flattened());
             assert_eq!(written, bytes, "written as it was read");
             assert_eq!(digests.len() as u64, catalog.digests());
-            for (area, block) in catalog.areas.iter().map(|area| (area, u64::from(catalog.block))) {
-                let end = area.start + area.len(block).expect("the area was checked");
-                let last = area.piece(u64::from(area.pieces) - 1, block);
-                assert!(last + u64::from(area.piece_len) <= end, "pieces stand in their area");
+            for (extent, block) in catalog.extents.iter().map(|extent| (extent, u64::from(catalog.block))) {
+                let end = extent.start + extent.len(block).expect("the extent was checked");
+                let last = extent.piece(u64::from(extent.pieces) - 1, block);
+                assert!(last + u64::from(extent.piece_len) <= end, "pieces stand in their extent");
             }
             catalog.entries.len()
         }

@@ -4,9 +4,10 @@
     sidecars.py --fec PATH [--seed S] [--cases N] [--jobs J] [--only CASE] [--keep DIR]
 
 Each case makes a random tree and a sidecar of the tree, and changes the sidecar before it is sealed, so that checksums,
-digests and roots are right again all the way up: counts, bytes, paths, kinds, groups, areas, layouts, pieces, geometry,
-attributes, the base, digests, recovery data that is of other files, entries that contradict themselves, further
-generations. Some cases change bytes of the sealed file instead. Then files of the tree are damaged. fec must do this:
+digests and roots are right again all the way up: counts, bytes, paths, kinds, groups, extents, layouts, pieces,
+geometry, attributes, the base, digests, recovery data that is of other files, entries that contradict themselves,
+further generations. Some cases change bytes of the sealed file instead. Then files of the tree are damaged. fec must do
+this:
 
 - no command ends with an error of the system (4), a panic or a signal, or is slow;
 - verify, verify --deep and repair -o end as the oracle does, and repair -o writes the same files;
@@ -111,8 +112,8 @@ def damage(rng, items, base):
 # A mutation gets (rng, draft, options of seal) and returns its change in words.
 
 def counts(rng, d, options):
-    name = rng.choice(("areas", "groups", "entries", "size", "total", "block"))
-    real = {"areas": 1, "groups": len(d.groups), "entries": len(d.recs), "size": len(oracle.write_entries(d.recs)), "total": d.total, "block": d.block}[name]
+    name = rng.choice(("extents", "groups", "entries", "size", "total", "block"))
+    real = {"extents": 1, "groups": len(d.groups), "entries": len(d.recs), "size": len(oracle.write_entries(d.recs)), "total": d.total, "block": d.block}[name]
     d.lie[name] = rng.choice((max(0, real + rng.choice((-2, -1, 1, 2))), rng.choice(WIDE if name in ("size", "total") else EDGES)))
     return "%s = %d" % (name, d.lie[name])
 
@@ -221,16 +222,16 @@ def groups(rng, d, options):
     return "a group: %r, of code %r" % (d.groups[0], d.codes)
 
 
-def areas(rng, d, options):
+def extents(rng, d, options):
     what, value = rng.randrange(5), rng.choice(WIDE)
 
     def late(d):
-        d.areas[-1][what] = value % (1 << (32 if what > 1 else 64))
+        d.extents[-1][what] = value % (1 << (32 if what > 1 else 64))
     if what == 4:
-        d.areas.insert(0, [0, 0, 2, 0])
+        d.extents.insert(0, [0, 0, 2, 0])
     else:
         options["late"] = late
-    return "an area: %d, %d" % (what, value)
+    return "an extent: %d, %d" % (what, value)
 
 
 def layouts(rng, d, options):
@@ -331,7 +332,7 @@ def anchors(rng, d, options):
     return "anchors: " + what
 
 
-MUTATIONS = (counts, pokes, paths, kinds, entries, files, files, zeros, zeros, groups, areas, layouts, pieces, geometry, shape, metadata, attributes, hints, digests, digests, no_codeword, no_codeword, no_block, anchors)
+MUTATIONS = (counts, pokes, paths, kinds, entries, files, files, zeros, zeros, groups, extents, layouts, pieces, geometry, shape, metadata, attributes, hints, digests, digests, no_codeword, no_codeword, no_block, anchors)
 
 
 def mutate(rng, d, options):
@@ -367,7 +368,7 @@ def forge(rng, items):
     data, E, root = seal(d, **options)
     if rng.random() < .2 and d.groups:                   # a further generation of the same tree, forged too
         again, options = Draft(items, r, sparing=sparing), {"start": len(data), "before": rng.choice((E, E, E, ZERO32, rng.randbytes(32))), "generation": rng.choice((2, 2, 2, 1, 3, 0, 1 << 40))}
-        again.areas, again.recovery, again.digests, again.groups = [list(x) for x in d.areas], [], list(d.digests), [list(x) for x in d.groups]
+        again.extents, again.recovery, again.digests, again.groups = [list(x) for x in d.extents], [], list(d.digests), [list(x) for x in d.groups]
         story.append("generation %d, then %r" % (options["generation"], mutate(rng, again, options) if rng.random() < .5 else []))
         more = seal(again, **options)
         data += more[0]

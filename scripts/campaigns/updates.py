@@ -335,13 +335,13 @@ class Round:
         block, spare, set_of = catalog.block, {}, {}
         shard_at = []                                      # (place, set) of each recovery shard
         for nth, group in enumerate(catalog.groups):
-            k, m, G, area, first, position = group[:6]
+            k, m, G, extent, first, position = group[:6]
             for s in range(G):
                 spare[nth, s] = m
             for p in range(k * G):
                 set_of[position + p] = nth, group.set_of(p)
             for x in range(m * G):
-                shard_at.append((catalog.areas[area][0] + block_place(first + x, catalog.areas[area], block), (nth, x % G)))
+                shard_at.append((catalog.extents[extent][0] + block_place(first + x, catalog.extents[extent], block), (nth, x % G)))
         named = {p for x in catalog.entries for p in oracle_sidecar.places_of(catalog, x)}
         for nth, group in enumerate(catalog.groups):
             position, digest_at = group.position, group.digest_at
@@ -395,11 +395,11 @@ class Round:
                 if take((), [s]):
                     data[at + rng.randrange(block)] ^= 1 << rng.randrange(8)
                     self.story.append("damage: sidecar, shard at %d" % at)
-            area = catalog.areas[-1]
-            t = rng.randrange(area[2])
-            pieces = [area[0] + piece_place(t, area, block)] if rng.random() < 0.5 else []
+            extent = catalog.extents[-1]
+            t = rng.randrange(extent[2])
+            pieces = [extent[0] + piece_place(t, extent, block)] if rng.random() < 0.5 else []
             for at in pieces:
-                data[at + rng.randrange(area[3])] ^= 4
+                data[at + rng.randrange(extent[3])] ^= 4
                 self.story.append("damage: sidecar, piece at %d" % at)
             if not pieces and rng.random() < 0.4:
                 # Bytes come in or go at a single place: shards around the place are lost.
@@ -435,18 +435,18 @@ class Round:
             plain = [bytearray(after), bytearray(whole)]
             named = {p for x in catalog.entries for p in oracle_sidecar.places_of(catalog, x)}
             for group in catalog.groups:
-                k, m, G, area, first, position, digest_at, _ = group
+                k, m, G, extent, first, position, digest_at, _ = group
                 alive = {group.set_of(p) for p in range(k * G) if position + p in named}
                 gone = {group.set_of(p) for p in range(k * G) if catalog.digests[digest_at + p] == GONE} - alive
                 for x in range(m * G):
-                    at = catalog.areas[area][0] + block_place(first + x, catalog.areas[area], block)
+                    at = catalog.extents[extent][0] + block_place(first + x, catalog.extents[extent], block)
                     for y in plain if x % G in gone else ():
                         y[at:at + block] = bytes(block)
-            for area in catalog.areas[:-1]:
-                for t in range(area[2]):
-                    at = area[0] + piece_place(t, area, catalog.block)
+            for extent in catalog.extents[:-1]:
+                for t in range(extent[2]):
+                    at = extent[0] + piece_place(t, extent, catalog.block)
                     for x in plain:
-                        x[at:at + area[3]] = bytes(area[3])
+                        x[at:at + extent[3]] = bytes(extent[3])
             if plain[0] != plain[1]:
                 store = os.path.join(self.home, "whole")
                 with open(store, "wb") as f:

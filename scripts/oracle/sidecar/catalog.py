@@ -8,7 +8,7 @@ from ..hashes import digest
 from .group import SMALL, WIDE, Group
 from .parts import (
     ANCHORED, ANNOUNCED, BUSY, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED, POLICY, WORDS,
-    SYMLINK, WITH_SHA256, WITH_ZEROS, area_size, catalog_root,
+    SYMLINK, WITH_SHA256, WITH_ZEROS, extent_size, catalog_root,
 )
 from .writer import path_limit
 
@@ -78,40 +78,40 @@ class Catalog:
     """§17.2, §17.3: the metadata of an encoding, checked"""
 
     def __init__(self, metadata, layout, pg, size, whole=None):
-        """size: bytes of the catalog; whole: the area of the generation that this one differs from"""
+        """size: bytes of the catalog; whole: the extent of the generation that this one differs from"""
         self.before, self.generation, start, blocks, _, block = struct.unpack_from("<32sQQQQI", layout)
         if size > len(metadata) or size < 64:
             raise Fault("invalid", "§17.4: the catalog is longer than the metadata, or too short")
         data = metadata[:size]
         self.root = catalog_root(data)
-        version, features, self.block, areas, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
+        version, features, self.block, extents, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
         if version != 1 or features > 3:
             raise Fault("refused", "§17.2: version or features")
-        if self.block not in [1 << j for j in range(10, 21)] or areas < 1 or groups < 1 or any(data[40:64]):
-            raise Fault("invalid", "§17.2: the block, no areas, no groups, or bytes that are not zero")
-        at = 64 + 32 * areas + 32 * groups
+        if self.block not in [1 << j for j in range(10, 21)] or extents < 1 or groups < 1 or any(data[40:64]):
+            raise Fault("invalid", "§17.2: the block, no extents, no groups, or bytes that are not zero")
+        at = 64 + 32 * extents + 32 * groups
         if at + entry_bytes > size:
             raise Fault("invalid", "§17.2: the catalog is too short for what it says")
-        self.areas, self.groups = [], []
-        for j in range(areas):
-            *area, zero = struct.unpack_from("<QQIIQ", data, 64 + 32 * j)
-            if zero or area[2] < 2 or area[0] + area_size(area, self.block) >= 1 << 62:
-                raise Fault("invalid", "§17.2: an area")
-            if self.areas and area[0] < self.areas[-1][0] + area_size(self.areas[-1], self.block):
-                raise Fault("invalid", "§17.2: areas overlap or do not ascend")
-            self.areas.append(area)
+        self.extents, self.groups = [], []
+        for j in range(extents):
+            *extent, zero = struct.unpack_from("<QQIIQ", data, 64 + 32 * j)
+            if zero or extent[2] < 2 or extent[0] + extent_size(extent, self.block) >= 1 << 62:
+                raise Fault("invalid", "§17.2: an extent")
+            if self.extents and extent[0] < self.extents[-1][0] + extent_size(self.extents[-1], self.block):
+                raise Fault("invalid", "§17.2: extents overlap or do not ascend")
+            self.extents.append(extent)
         positions = shards = 0
         taken = []
         for j in range(groups):
-            k, m, G, area, code, zero, first, zeros = struct.unpack_from("<HHIIHHQQ", data, at - 32 * (groups - j))
-            if zero or zeros or k < 1 or m < 1 or G < 1 or area >= areas or first + m * G > self.areas[area][1]:
+            k, m, G, extent, code, zero, first, zeros = struct.unpack_from("<HHIIHHQQ", data, at - 32 * (groups - j))
+            if zero or zeros or k < 1 or m < 1 or G < 1 or extent >= extents or first + m * G > self.extents[extent][1]:
                 raise Fault("invalid", "§17.2: a group")
-            group = Group(k, m, G, area, first, positions, shards, code)
+            group = Group(k, m, G, extent, first, positions, shards, code)
             is_wide = code == WIDE and features & 2 and k + m <= 65536 and m <= 32768 and k % group.run == 0
             if not is_wide and (code != SMALL or k + m > 256):
                 raise Fault("invalid", "§17.1: a code")
             self.groups.append(group)
-            taken.append(((area, first), (area, first + m * G)))
+            taken.append(((extent, first), (extent, first + m * G)))
             positions, shards = positions + k * G, shards + (k + m) * G
         check_disjoint(taken, "the recovery shards of groups")
         self.positions = positions
@@ -121,12 +121,12 @@ class Catalog:
         self.digests = [data[o:o + 16] for o in range(at + entry_bytes, at + entry_bytes + 16 * shards, 16)]
         self.read_entries(Cursor(data[at:at + entry_bytes]), entries, features & 1)
         n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
-        if self.areas[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
-            raise Fault("invalid", "§17.2: the last area is not that of the pieces, or §17.4: the generation")
-        if self.generation == 1 and (start or areas > 1):
-            raise Fault("invalid", "§17.4: generation 1 has one area, which starts at 0")
-        if whole and list(whole) not in self.areas:
-            raise Fault("invalid", "§17.4: the area of the whole generation is none of these")
+        if self.extents[-1] != [start, blocks, n * pg.G, front + pg.L] or block != self.block or (self.generation == 1) != (self.before == ZERO32) or not self.generation:
+            raise Fault("invalid", "§17.2: the last extent is not that of the pieces, or §17.4: the generation")
+        if self.generation == 1 and (start or extents > 1):
+            raise Fault("invalid", "§17.4: generation 1 has one extent, which starts at 0")
+        if whole and list(whole) not in self.extents:
+            raise Fault("invalid", "§17.4: the extent of the whole generation is none of these")
         self.read_attributes(attributes)
         if sum(x.size for x in self.entries) != total:
             raise Fault("invalid", "§17.2: the sum of the sizes")

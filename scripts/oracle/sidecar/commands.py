@@ -27,7 +27,7 @@ from .catalog import Cursor
 from .disk import collect, same_tree, write_tree
 from .files import repair, verify
 from .parts import (
-    DRAWS, EXITS, FILE, KEY, anchor, anchors_of, area_size, block_place, catalog_root, chaining_values, piece_place,
+    DRAWS, EXITS, FILE, KEY, anchor, anchors_of, extent_size, block_place, catalog_root, chaining_values, piece_place,
     step, varint,
 )
 from .protected import in_hex, items_of, mixed_tree
@@ -55,15 +55,15 @@ def selftest():
     # §17.5: the places, against the definition
     for B in (0, 1, 2, 3, 7, 100):
         for N in (2, 3, 5, 100, 101, 250):
-            area, q, block = (0, B, N, 3), 3, 10
+            extent, q, block = (0, B, N, 3), 3, 10
             c = [t * B // (N - 1) for t in range(N)]
-            spans = [(piece_place(t, area, block), q) for t in range(N)] + [(block_place(b, area, block), block) for b in range(B)]
-            assert [block_place(b, area, block) for b in range(B)] == [b * block + q * sum(x <= b for x in c) for b in range(B)]
+            spans = [(piece_place(t, extent, block), q) for t in range(N)] + [(block_place(b, extent, block), block) for b in range(B)]
+            assert [block_place(b, extent, block) for b in range(B)] == [b * block + q * sum(x <= b for x in c) for b in range(B)]
             end = 0
             for at, size in sorted(spans):
                 assert at == end
                 end += size
-            assert end == area_size(area, block) and piece_place(N - 1, area, block) + q == end
+            assert end == extent_size(extent, block) and piece_place(N - 1, extent, block) + q == end
     for x in (0, 1, 127, 128, 300, (1 << 63) - 1):
         assert Cursor(varint(x)).varint() == x
     for d in (0, 1, -1, 2, -2, 100, -100, (1 << 62) - 1, -(1 << 62)):

@@ -21,7 +21,7 @@ from .writer import Draft, Item, difference, path_limit, seal
 TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]
 HOLLOW = [file(b"a", 0)]                                # a single position, of nothing: k = 1, m = 1, G = 1
 # recovery shards that a reader finds elsewhere
-MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "area-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}
+MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "extent-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}
 A, B_, BC, D_, E_ = range(5)                            # the entries of SMALL
 
 
@@ -58,12 +58,12 @@ def error_cases():
 
     def group(**fields):
         def change(d):
-            d.groups[0] = [fields.get(name, old) for name, old in zip(("k", "m", "G", "area", "first"), d.groups[0])]
+            d.groups[0] = [fields.get(name, old) for name, old in zip(("k", "m", "G", "extent", "first"), d.groups[0])]
         return change
 
-    def area(**fields):
+    def extent(**fields):
         def change(d):
-            d.areas[-1] = [fields.get(name, old) for name, old in zip(("start", "blocks", "pieces", "bytes"), d.areas[-1])]
+            d.extents[-1] = [fields.get(name, old) for name, old in zip(("start", "blocks", "pieces", "bytes"), d.extents[-1])]
         return change
 
     def fields(number, data):
@@ -96,9 +96,9 @@ def error_cases():
         # the layout says the same block, and the groups are left out, so that no place depends on the block
         bad("block-%d" % block, "§17.2: the block is not a power of two from 2^10 to 2^20", "invalid", lie(block=block),
             layout=lambda lay, x=block: lay.__setitem__(slice(64, 68), struct.pack("<I", x)), tree=HOLLOW)
-    bad("areas-none", "§17.2: no areas", "invalid", late=lambda d: (d.areas.clear(), d.lie.update(areas=0), setattr(d, "behind", bytes(32))), tree=[])
+    bad("extents-none", "§17.2: no extents", "invalid", late=lambda d: (d.extents.clear(), d.lie.update(extents=0), setattr(d, "behind", bytes(32))), tree=[])
     bad("groups-none", "§17.2: no groups", "invalid", lambda d: (d.groups.clear(), d.digests.clear()), tree=HOLLOW)
-    bad("areas-too-many", "§17.2: more areas than the catalog has bytes", "invalid", lie(areas=0xFFFFFFFF))
+    bad("extents-too-many", "§17.2: more extents than the catalog has bytes", "invalid", lie(extents=0xFFFFFFFF))
     bad("groups-too-many", "§17.2: more groups than the catalog has bytes", "invalid", lie(groups=0xFFFFFFFF))
     bad("groups-one-more", "§17.2: the groups do not agree with the bytes of the catalog", "invalid", lie(groups=2))
     bad("entries-more", "§17.2: more entries than there are", "invalid", lie(entries=6))
@@ -113,16 +113,16 @@ def error_cases():
     for at in (40, 63, 64 + 24, 64 + 31, 96 + 12, 96 + 15, 96 + 24, 96 + 31):
         bad("catalog-zero-%d" % at, "§17.2: a byte that has to be zero", "invalid", poke_at(at))
 
-    # ---- areas and groups
-    bad("area-one-piece", "§17.5: N ≥ 2", "invalid", late=area(pieces=1))
-    bad("area-no-pieces", "§17.5: N ≥ 2", "invalid", late=area(pieces=0))
-    bad("area-start-huge", "§17.2: an area behind 2^64", "invalid", late=area(start=(1 << 64) - 1))
-    bad("area-blocks-huge", "§17.2: an area whose size is above 2^64", "invalid", late=area(blocks=(1 << 64) - 1))
-    bad("area-blocks-wraps", "§17.2: an area whose size is 0 modulo 2^64", "invalid", late=area(blocks=1 << 54))
-    bad("area-start", "§17.4: the start is not that of the layout", "invalid", late=area(start=1))
-    bad("area-blocks", "§17.4: the blocks are not those of the layout", "invalid", late=area(blocks=3))
-    bad("area-pieces", "§17.4: the pieces are not those of Pg", "invalid", late=area(pieces=4))
-    bad("area-piece-bytes", "§17.4: the bytes of a piece are not those of Pg", "invalid", late=area(bytes=64))
+    # ---- extents and groups
+    bad("extent-one-piece", "§17.5: N ≥ 2", "invalid", late=extent(pieces=1))
+    bad("extent-no-pieces", "§17.5: N ≥ 2", "invalid", late=extent(pieces=0))
+    bad("extent-start-huge", "§17.2: an extent behind 2^64", "invalid", late=extent(start=(1 << 64) - 1))
+    bad("extent-blocks-huge", "§17.2: an extent whose size is above 2^64", "invalid", late=extent(blocks=(1 << 64) - 1))
+    bad("extent-blocks-wraps", "§17.2: an extent whose size is 0 modulo 2^64", "invalid", late=extent(blocks=1 << 54))
+    bad("extent-start", "§17.4: the start is not that of the layout", "invalid", late=extent(start=1))
+    bad("extent-blocks", "§17.4: the blocks are not those of the layout", "invalid", late=extent(blocks=3))
+    bad("extent-pieces", "§17.4: the pieces are not those of Pg", "invalid", late=extent(pieces=4))
+    bad("extent-piece-bytes", "§17.4: the bytes of a piece are not those of Pg", "invalid", late=extent(bytes=64))
     bad("group-k-0", "§17.1: k ≥ 1", "invalid", both(group(k=0), lambda d: d.digests.pop(0)), tree=HOLLOW)
     bad("group-m-0", "§17.1: m ≥ 1", "invalid", both(group(m=0), lambda d: (d.digests.pop(), d.recovery.clear())), tree=HOLLOW)
     bad("group-G-0", "§17.1: G ≥ 1", "invalid", both(group(G=0), lambda d: (d.digests.clear(), d.recovery.clear())), tree=HOLLOW)
@@ -135,10 +135,10 @@ def error_cases():
     bad("group-wide-n", "§22: k + m ≤ 65,536", "invalid", both(group(k=65535, m=2), put(codes={0: 1}, features=2)), tree=HOLLOW)
     bad("group-G-huge", "§17.2: more positions than the catalog has digests", "invalid", group(G=0xFFFFFFFF))
     bad("group-G-2", "§17.2: the digests do not agree with the groups", "invalid", group(G=2))
-    bad("group-area", "§17.2: a group in an area that is not there", "invalid", group(area=1))
-    bad("group-area-huge", "§17.2: a group in an area that is not there", "invalid", group(area=0xFFFFFFFF))
-    bad("group-first", "§17.2: the recovery shards go beyond the area", "invalid", group(first=1))
-    bad("group-first-huge", "§17.2: the recovery shards go beyond the area, by wrapping", "invalid", group(first=(1 << 64) - 1))
+    bad("group-extent", "§17.2: a group in an extent that is not there", "invalid", group(extent=1))
+    bad("group-extent-huge", "§17.2: a group in an extent that is not there", "invalid", group(extent=0xFFFFFFFF))
+    bad("group-first", "§17.2: the recovery shards go beyond the extent", "invalid", group(first=1))
+    bad("group-first-huge", "§17.2: the recovery shards go beyond the extent, by wrapping", "invalid", group(first=(1 << 64) - 1))
 
     def two_groups(d):
         d.groups.append(list(d.groups[0]))
@@ -425,14 +425,14 @@ def error_cases():
     bad("layout-block", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 2048, "<I"))
     bad("layout-block-0", "§17.4: the block is not that of the catalog", "invalid", layout=layout_number(64, 0, "<I"))
     for name, start in (("", 4096), ("-1", 1), ("-huge", (1 << 64) - 1)):
-        bad("layout-start" + name, "§17.4: in generation 1 the area starts at 0", "invalid", layout=layout_number(40, start))
+        bad("layout-start" + name, "§17.4: in generation 1 the extent starts at 0", "invalid", layout=layout_number(40, start))
     for name, start in (("", 0), ("-far", 1 << 40), ("-huge", (1 << 64) - 1)):
-        bad("layout-start-2" + name, "§17.4: in generation 2 the start is not that of the area", "invalid", start=4096, before=digest(BLAKE3, b""), generation=2, layout=layout_number(40, start))
-    bad("first-area-not-0", "§17.4: layout and catalog of generation 1 agree that its area starts at byte 1", "invalid", start=1)
-    bad("first-area-far", "§17.4: layout and catalog of generation 1 agree that its area starts far away", "invalid", start=1 << 40)
-    bad("first-two-areas", "§17.4: the catalog of generation 1 has another area, of no bytes, before that of the pieces", "invalid", both(put(areas=[[0, 0, 2, 0]]), group(area=1)))
-    bad("layout-blocks-huge", "§17.4: the area of the layout does not end below 2^62", "invalid", layout=layout_number(48, (1 << 64) - 1))
-    bad("layout-blocks-most", "§17.4: the area of the layout ends below 2^62, and is not that of the catalog", "invalid", layout=layout_number(48, 1 << 51))
+        bad("layout-start-2" + name, "§17.4: in generation 2 the start is not that of the extent", "invalid", start=4096, before=digest(BLAKE3, b""), generation=2, layout=layout_number(40, start))
+    bad("first-extent-not-0", "§17.4: layout and catalog of generation 1 agree that its extent starts at byte 1", "invalid", start=1)
+    bad("first-extent-far", "§17.4: layout and catalog of generation 1 agree that its extent starts far away", "invalid", start=1 << 40)
+    bad("first-two-extents", "§17.4: the catalog of generation 1 has another extent, of no bytes, before that of the pieces", "invalid", both(put(extents=[[0, 0, 2, 0]]), group(extent=1)))
+    bad("layout-blocks-huge", "§17.4: the extent of the layout does not end below 2^62", "invalid", layout=layout_number(48, (1 << 64) - 1))
+    bad("layout-blocks-most", "§17.4: the extent of the layout ends below 2^62, and is not that of the catalog", "invalid", layout=layout_number(48, 1 << 51))
     bad("layout-generation-0", "§17.4: generations count from 1", "invalid", layout=layout_number(32, 0))
     bad("layout-generation-0-before", "§17.4: a generation that names one before has a number above 1", "invalid", layout=layout_number(32, 0), before=digest(BLAKE3, b""))
     large = Geo(1, BLAKE3, SIDECAR, LAST, 1, 255, 4096, 1 << 24, 1 << 36, 0)
@@ -538,46 +538,46 @@ def error_cases():
     good("good-entry-lost", "§17.1: the same, and its bytes are lost", x[0], x[2])
 
     # ---- §17.6
-    def second(start, areas, before, **options):
-        """A second generation: d has another target, and the first area is kept; no new recovery shards"""
+    def second(start, extents, before, **options):
+        """A second generation: d has another target, and the first extent is kept; no new recovery shards"""
         d = draft(fields(D_, b"\x03b/c"))
-        d.areas, d.recovery = [list(x) for x in areas], []
+        d.extents, d.recovery = [list(x) for x in extents], []
         return seal(d, start, before, 2, **options)
 
     def second_alone(generation, before, start=None):
         return seal(draft(fields(D_, b"\x03b/c")), len(data) if start is None else start, before, generation)
 
-    first_areas = [[0, 2, 3, q]]
+    first_extents = [[0, 2, 3, q]]
 
     def same_catalog():
         d = draft(fields(D_, b"\x03b/c"))
-        d.areas, d.recovery = [list(x) for x in first_areas], []
+        d.extents, d.recovery = [list(x) for x in first_extents], []
         return d
 
-    more_data, E2, root2 = second(len(data), first_areas, E)
+    more_data, E2, root2 = second(len(data), first_extents, E)
     good("generations-two", "§17.6: the second of two generations is meant", data + more_data, root2, generation=2)
     good("generations-two-root-1", "§17.6: the root of the first is given", data + more_data, root, given=root, generation=1)
     good("generations-two-first-lost", "§17.6: the pieces of the first are lost", flipped(data, *[p + 20 for p in places]) + more_data, root2, generation=2)
-    good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1, choice=True)
-    good("generations-two-invalid-root-1", "§17.6: the second is invalid, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))[0], root, given=root, generation=1)
-    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))[0])
-    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))[0], root, given=root, generation=1)
+    good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1, choice=True)
+    good("generations-two-invalid-root-1", "§17.6: the second is invalid, the root of the first is given", data + second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))[0], root, given=root, generation=1)
+    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))[0])
+    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))[0], root, given=root, generation=1)
     good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=4)))), generation=2)
-    x = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
+    x = second(len(data), first_extents, E, geometry=dict(k=2, m=1), drop=(0, 2))
     good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2, choice=True)
     good("generations-two-newer-root-1", "§17.6: the same, with the root of the first given", data + x[0], root, given=root, generation=1, newer=2)
     good("generations-two-moved", "§17.5: a byte inside the first piece of the second, whose header is right, and one less at the end: the others are looked for, although the file has its length",
          data + more_data[:500] + b"\0" + more_data[500:-1], root2, generation=2)
-    x = second(len(data), first_areas, E)
+    x = second(len(data), first_extents, E)
     good("generations-two-no-piece", "§17.6: of the second nothing is left", data + bytes(len(x[0])), root, generation=1)
 
-    def third(start, areas, before, number=3, **options):
+    def third(start, extents, before, number=3, **options):
         d = draft(fields(D_, b"\x02b/"))
-        d.areas, d.recovery = [list(x) for x in areas], []
+        d.extents, d.recovery = [list(x) for x in extents], []
         return seal(d, start, before, number, **options)
 
-    second_areas = first_areas + [[len(data), 0, 3, len(more_data) // 3]]
-    third_data, _, root3 = third(len(data + more_data), second_areas, E2)
+    second_extents = first_extents + [[len(data), 0, 3, len(more_data) // 3]]
+    third_data, _, root3 = third(len(data + more_data), second_extents, E2)
     good("generations-three", "§17.6: the third of three", data + more_data + third_data, root3, generation=3)
     good("generations-three-root-2", "§17.6: the third of three, with the root of the second given", data + more_data + third_data, root2, given=root2, generation=2)
     add("generations-three-second-lost", "§17.6: of the second nothing is left, so that nothing leads from the third to the first", "ambiguous", data + bytes(len(more_data)) + third_data)
@@ -586,21 +586,21 @@ def error_cases():
     good("generations-three-second-lost-root-1", "§17.6: of the second nothing is left, the root of the first is given", data + bytes(len(more_data)) + third_data, root, given=root, generation=1)
     good("generations-three-second-lost-root-3", "§17.6: of the second nothing is left, the root of the third is given", data + bytes(len(more_data)) + third_data, root3, given=root3, generation=3)
     add("generations-three-second-lost-other-root", "§17.6: of the second nothing is left, its root is given", "wrong-root", data + bytes(len(more_data)) + third_data, root2)
-    x, Ex, _ = second(len(data), first_areas, E, geometry=dict(k=2, m=1), drop=(0, 2))
-    after = first_areas + [[len(data), 0, 3, len(x) // 3]]
+    x, Ex, _ = second(len(data), first_extents, E, geometry=dict(k=2, m=1), drop=(0, 2))
+    after = first_extents + [[len(data), 0, 3, len(x) // 3]]
     y = third(len(data + x), after, Ex)
     good("generations-three-second-one-piece", "§17.6: of the second one piece is left, and two are needed: it still names the first", data + x + y[0], y[2], generation=3)
-    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: d.pokes.append((40, 1)))
-    y = third(len(data + x), second_areas, Ex)
+    x, Ex, _ = second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))
+    y = third(len(data + x), second_extents, Ex)
     good("generations-three-second-invalid", "§17.6: the second is invalid: it still names the first", data + x + y[0], y[2], generation=3)
-    x, Ex, _ = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))
-    y = third(len(data + x), second_areas, Ex)
+    x, Ex, _ = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))
+    y = third(len(data + x), second_extents, Ex)
     good("generations-three-second-refused", "§17.6: the second is refused: it still names the first", data + x + y[0], y[2], generation=3)
-    x = third(len(data + more_data), second_areas, E2, geometry=dict(k=2, m=1), drop=(0, 2))
+    x = third(len(data + more_data), second_extents, E2, geometry=dict(k=2, m=1), drop=(0, 2))
     good("generations-three-third-newer", "§17.6: of the third one piece is left, and two are needed: to be reported", data + more_data + x[0], root2, generation=2, newer=3, choice=True)
-    x, Ex, _ = third(len(data + more_data), second_areas, E2)
+    x, Ex, _ = third(len(data + more_data), second_extents, E2)
     d = draft(fields(D_, b"\x02b."))
-    d.areas, d.recovery = [list(x) for x in second_areas + [[len(data + more_data), 0, 3, len(x) // 3]]], []
+    d.extents, d.recovery = [list(x) for x in second_extents + [[len(data + more_data), 0, 3, len(x) // 3]]], []
     y = seal(d, len(data + more_data + x), Ex, 4)
     good("generations-four", "§17.6: the fourth of four", data + more_data + x + y[0], y[2], generation=4)
     z = flipped(more_data, 20, len(more_data) - 1)           # one piece of each is usable, which is enough
@@ -613,10 +613,10 @@ def error_cases():
     whole = E, first.metadata()[0]
     behind = len(whole[1]) - len(first.catalog()) + 16 * len(first.digests) + 8 * len(first.anchors)
 
-    def differs(start=len(data), areas=first_areas, before=E, generation=2, to=whole, change=lambda x: x, **options):
+    def differs(start=len(data), extents=first_extents, before=E, generation=2, to=whole, change=lambda x: x, **options):
         """A further generation as a difference; change: of the payload"""
         d = draft(fields(D_, b"\x03b/c" if generation == 2 else b"\x02b/"))
-        d.areas, d.recovery = [list(x) for x in areas], []
+        d.extents, d.recovery = [list(x) for x in extents], []
         return seal(d, start, before, generation, payload=lambda metadata, size: change(difference(to, metadata, size, behind)), **options)
 
     def poked(at, value):
@@ -627,19 +627,19 @@ def error_cases():
     good("difference-root-1", "§17.4: the same, with the root of the first given", data + x, root, given=root, generation=1)
     good("difference-pieces-lost", "§17.4: of both generations one piece is left", flipped(data, 20, len(data) - 1) + flipped(x, 20, len(x) - 1), rd, generation=2)
     add("difference-alone", "§17.4: of the whole generation nothing is left", "damaged", flipped(data, *[p + 20 for p in places]) + x)
-    y = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3)
+    y = differs(len(data + x), first_extents + [[len(data), 0, 3, len(x) // 3]], Ed, 3)
     good("difference-third", "§17.4: the third generation is a difference to the first, as the second is", data + x + y[0], y[2], generation=3)
-    z = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3, geometry=dict(k=2, m=1), drop=(0, 2))
+    z = differs(len(data + x), first_extents + [[len(data), 0, 3, len(x) // 3]], Ed, 3, geometry=dict(k=2, m=1), drop=(0, 2))
     good("difference-third-newer", "§17.4: of the third one piece is left, and two are needed: to be reported", data + x + z[0], rd, generation=2, newer=3, choice=True)
     good("difference-third-second-lost-root-3", "§17.4: of the second nothing is left, the root of the third is given", data + bytes(len(x)) + y[0], y[2], given=y[2], generation=3)
-    y = differs(len(data + x), first_areas + [[len(data), 0, 3, len(x) // 3]], Ed, 3, to=(Ed, whole[1]))
+    y = differs(len(data + x), first_extents + [[len(data), 0, 3, len(x) // 3]], Ed, 3, to=(Ed, whole[1]))
     good("difference-of-difference", "§17.4: the third is a difference to the second, which is one: it cannot be restored", data + x + y[0], rd, generation=2, newer=3)
     y = differs(to=(bytes(32), whole[1]))
     good("difference-unknown", "§17.4: a difference to what is not there", data + y[0], root, generation=1, newer=2)
-    y = differs(areas=[[7, 2, 3, q]])
-    good("difference-no-area", "§17.4: the area of the whole generation is none of the catalog's", data + y[0], root, generation=1, choice=True)
+    y = differs(extents=[[7, 2, 3, q]])
+    good("difference-no-extent", "§17.4: the extent of the whole generation is none of the catalog's", data + y[0], root, generation=1, choice=True)
     z = seal(draft(), 0, digest(BLAKE3, b"unknown"), 3)
-    y = differs(len(z[0]), first_areas, digest(BLAKE3, b"other"), 3, to=(z[1], whole[1]))
+    y = differs(len(z[0]), first_extents, digest(BLAKE3, b"other"), 3, to=(z[1], whole[1]))
     good("difference-not-before", "§17.4: the whole generation has no smaller number", z[0] + y[0], z[2], generation=3)
     for name, change in (("zero-4", poked(4, b"\1")), ("zero-24", poked(31, b"\1")), ("catalog-more", poked(8, b"\xff" * 8)), ("metadata-more", poked(16, b"\xff" * 8)),
                          ("metadata-fewer", lambda x: poked(16, struct.pack("<Q", struct.unpack_from("<Q", x, 16)[0] - 1))(x)),
@@ -650,7 +650,7 @@ def error_cases():
     other_features = seal(draft(put(features=4)))
     add("refused-other-root", "§17.6, §11: the only catalog is refused, and another root is given: refused goes before wrong-root", "refused", other_features[0], root)
     add("refused-its-root", "§17.6: the root of a catalog that is refused is given", "refused", other_features[0], other_features[2])
-    x = second(len(data), first_areas, E, late=lambda d: setattr(d, "features", 4))
+    x = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))
     add("generations-two-refused-other-root", "§17.6, §11: the second is refused, and another root is given", "refused", data + x[0], bytes(32))
     add("generations-two-refused-root-2", "§17.6: the second is refused, and its root is given", "refused", data + x[0], x[2])
     add("two-sidecars-refused", "§17.6: two sidecars, one of them refused", "ambiguous", data + other_features[0])
@@ -662,21 +662,21 @@ def error_cases():
     add("other-form-other-root", "§17.6, §11: the same, and another root is given", "refused", data + x[0], bytes(32))
     add("pieces-lost-root", "§17.6: no piece is left, and a root is given", "damaged", b"".join([bytes(q), data[q:places[1]], bytes(q), data[places[1] + q:-q], bytes(q)]), root)
     # two encodings with one root: the same catalog stands at two places
-    twice = second(len(data), first_areas, E)
+    twice = second(len(data), first_extents, E)
     again, same_E, _ = seal(same_catalog(), len(data), E, 3)
     good("one-root-greater", "§17.6: two encodings of one catalog: the one of generation 3 is meant", data + twice[0] + again, root2, generation=3)
     good("one-root-greater-first", "§17.6: the same, the other way round", data + again + twice[0], root2, generation=3)
     good("one-root-chain", "§17.6: the same, and the third names the second as before", data + twice[0] + seal(same_catalog(), len(data), E2, 3)[0], root2, generation=3)
     good("one-root-same-generation", "§17.6: two copies of a sidecar with other times: the first is meant", data + seal(draft(lambda d: d.attributes.__setitem__(0, bytes(16))))[0], root)
-    add("areas-descend", "§17.2: the second area stands before the first", "invalid", second(0, [[1 << 40, 2, 3, q]], E)[0])
-    add("areas-equal", "§17.2: an area twice", "invalid", second(0, [[0, 0, 3, len(more_data) // 3]], E)[0])
-    add("areas-overlap-byte", "§17.2: the second area overlaps the first by one byte", "invalid", second(len(data) - 1, first_areas, E)[0])
-    good("areas-apart", "§17.2: a gap between two areas", second(1 << 40, [[7, 2, 3, q]], E)[0], second(1 << 40, [[7, 2, 3, q]], E)[2], recovery=(0, 2), generation=2)
+    add("extents-descend", "§17.2: the second extent stands before the first", "invalid", second(0, [[1 << 40, 2, 3, q]], E)[0])
+    add("extents-equal", "§17.2: an extent twice", "invalid", second(0, [[0, 0, 3, len(more_data) // 3]], E)[0])
+    add("extents-overlap-byte", "§17.2: the second extent overlaps the first by one byte", "invalid", second(len(data) - 1, first_extents, E)[0])
+    good("extents-apart", "§17.2: a gap between two extents", second(1 << 40, [[7, 2, 3, q]], E)[0], second(1 << 40, [[7, 2, 3, q]], E)[2], recovery=(0, 2), generation=2)
     far = (1 << 62) - len(seal(draft(), 1 << 61, E, 2)[0])
-    add("area-end-2-62", "§17.2: an area ends below 2^62", "invalid", seal(draft(), far, E, 2)[0])
+    add("extent-end-2-62", "§17.2: an extent ends below 2^62", "invalid", seal(draft(), far, E, 2)[0])
     x = seal(draft(), far - 1, E, 2)
-    good("area-end-2-62-1", "§17.2: an area that ends just below 2^62; all of it has moved", x[0], x[2], generation=2)
-    add("areas-overlap", "§17.5: the second area overlaps the first", "invalid", second(len(data) - 64, first_areas, E, late=None)[0])
+    good("extent-end-2-62-1", "§17.2: an extent that ends just below 2^62; all of it has moved", x[0], x[2], generation=2)
+    add("extents-overlap", "§17.5: the second extent overlaps the first", "invalid", second(len(data) - 64, first_extents, E, late=None)[0])
     other = draft(fields(D_, b"\x03b/c"))
     twin, _, twin_root = seal(other)
     add("two-sidecars", "§17.6: two sidecars one after the other", "ambiguous", data + twin)
@@ -692,7 +692,7 @@ def error_cases():
     inner, _, _ = seal(draft(tree=HOLLOW))
     nest = Draft([Item(b"nest", FILE, inner[:(len(inner) - 1024) // 3], None, 0o644, 0, 0)], Fraction(2))
     outer, _, outer_root = seal(nest)
-    assert nest.groups == [[1, 2, 1, 0, 0]] and nest.recovery[0] == padded(nest.recovery[0][:nest.total], 1024) and outer.count(MAGIC_P) == nest.areas[0][2] + 2
+    assert nest.groups == [[1, 2, 1, 0, 0]] and nest.recovery[0] == padded(nest.recovery[0][:nest.total], 1024) and outer.count(MAGIC_P) == nest.extents[0][2] + 2
     good("nested", "§17.5, §17.6: pieces of another sidecar in recovery shards are not looked for while all is at its place", outer, outer_root)
     broken = bytes(8) + outer[8:]
     add("nested-first-lost", "§17.6: the first piece is lost, so that the pieces in recovery shards are found", "ambiguous", broken)

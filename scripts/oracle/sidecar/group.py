@@ -8,7 +8,7 @@ SMALL, WIDE = 0, 1                                      # §17.1 codes
 RUN = 128                                               # §17.1: neighbouring positions of one set of code 1
 
 
-class Group(namedtuple("Group", "k m G area first position digest_at code", defaults=(SMALL,))):
+class Group(namedtuple("Group", "k m G extent first position digest_at code", defaults=(SMALL,))):
     """position: the group's first position; digest_at: its first digest"""
 
     @property

@@ -137,21 +137,21 @@ def write_entries(recs):
     return b"".join(out)
 
 
-def piece_place(t, area, block):
-    """The place of piece t, counted from the start of the area; area: (start, blocks, pieces, bytes)"""
-    _, B, N, q = area
+def piece_place(t, extent, block):
+    """The place of piece t, counted from the start of the extent; extent: (start, blocks, pieces, bytes)"""
+    _, B, N, q = extent
     return t * B // (N - 1) * block + t * q
 
 
-def block_place(b, area, block):
-    """The place of block b, counted from the start of the area. Before the block stand the pieces t with
+def block_place(b, extent, block):
+    """The place of block b, counted from the start of the extent. Before the block stand the pieces t with
     ⌊t·B / (N − 1)⌋ ≤ b; for b < B their number is ⌈(b + 1)·(N − 1) / B⌉."""
-    _, B, N, q = area
+    _, B, N, q = extent
     return b * block + q * ceil_div((b + 1) * (N - 1), B)
 
 
-def area_size(area, block):
-    return area[1] * block + area[2] * area[3]
+def extent_size(extent, block):
+    return extent[1] * block + extent[2] * extent[3]
 
 
 EXITS = dict(EXIT, **{"wrong-root": 5})

@@ -10,12 +10,12 @@ from ..encoding.writer import Group
 from ..hashes import crc32c, digest
 from .catalog import Catalog, Cursor, places_of
 from .parts import (
-    GONE, HEADER, LAYOUT, MAGIC_P, NOTHING, SIDECAR, area_size, block_place, catalog_root, piece_place, plain_digests,
+    GONE, HEADER, LAYOUT, MAGIC_P, NOTHING, SIDECAR, extent_size, block_place, catalog_root, piece_place, plain_digests,
 )
 
 Piece = namedtuple("Piece", "pos end shift t s i pg E M layout body sr O")
 # A header, whether its piece is usable or not; shift: how far the piece has moved
-Head = namedtuple("Head", "pos shift t E area")
+Head = namedtuple("Head", "pos shift t E extent")
 
 
 def read_piece(data, pos, notes):
@@ -52,15 +52,15 @@ def read_piece(data, pos, notes):
     size, block = struct.unpack_from("<QI", layout, 56)
     if block not in [1 << j for j in range(10, 21)] or size > pg.payload or (pg.k + pg.m) * pg.G >= 1 << 32:
         raise Fault("invalid", "§17.4: the layout")
-    area = layout_area(pg, layout)
-    if area[0] + area_size(area, block) >= 1 << 62:
-        raise Fault("invalid", "§17.4: the area of the layout does not end below 2^62")
+    extent = layout_extent(pg, layout)
+    if extent[0] + extent_size(extent, block) >= 1 << 62:
+        raise Fault("invalid", "§17.4: the extent of the layout does not end below 2^62")
     before, generation, start = struct.unpack_from("<32sQQ", layout)
     if (generation == 1) != (before == ZERO32) or not generation or generation == 1 and start:
         raise Fault("invalid", "§17.4: the generation, or the start of the first")
     t = i * pg.G + s
-    shift = pos - piece_place(t, layout_area(pg, layout), layout_block(layout)) - start if (pg.k + pg.m) * pg.G > 1 else 0
-    notes.heads.append(Head(pos, shift, t, E, layout_area(pg, layout)))
+    shift = pos - piece_place(t, layout_extent(pg, layout), layout_block(layout)) - start if (pg.k + pg.m) * pg.G > 1 else 0
+    notes.heads.append(Head(pos, shift, t, E, layout_extent(pg, layout)))
     body = data[pos + front:pos + front + pg.L]
     notes.work, notes.end = notes.work + len(body), max(notes.end, pos + front + len(body))
     if len(body) < pg.L:
@@ -71,7 +71,7 @@ def read_piece(data, pos, notes):
     return Piece(pos, pos + front + pg.L, shift, t, s, i, pg, E, M, layout, body, sr, O)
 
 
-def layout_area(pg, layout):
+def layout_extent(pg, layout):
     start, blocks = struct.unpack_from("<QQ", layout, 40)
     return start, blocks, (pg.k + pg.m) * pg.G, align(HEADER + LAYOUT + proof_size(pg), 64) + pg.L
 
@@ -81,7 +81,7 @@ def layout_block(layout):
 
 
 def walk(data, notes):
-    """§17.5: the pieces at their places, area by area; and whether the file consists of areas that have all their
+    """§17.5: the pieces at their places, extent by extent; and whether the file consists of extents that have all their
     pieces"""
     pieces, pos, complete = [], 0, True
     while pos < len(data):
@@ -92,11 +92,11 @@ def walk(data, notes):
         except Fault as fault:
             notes.faults.append(fault)
             return pieces, False
-        area, block = layout_area(first.pg, first.layout), layout_block(first.layout)
-        if first.t or first.shift or area[2] < 2 or pos + area_size(area, block) > len(data):
+        extent, block = layout_extent(first.pg, first.layout), layout_block(first.layout)
+        if first.t or first.shift or extent[2] < 2 or pos + extent_size(extent, block) > len(data):
             return pieces, False
-        for t in range(area[2]):
-            at = pos + piece_place(t, area, block)
+        for t in range(extent[2]):
+            at = pos + piece_place(t, extent, block)
             try:
                 piece = read_piece(data, at, notes) if data[at:at + 8] == MAGIC_P else None
                 if piece and piece.E == first.E and piece.t == t:
@@ -106,7 +106,7 @@ def walk(data, notes):
             except Fault as fault:
                 complete = False
                 notes.faults.append(fault)
-        pos += area_size(area, block)
+        pos += extent_size(extent, block)
     return pieces, complete
 
 
@@ -145,17 +145,17 @@ class Encoding:
         """§17.4: the metadata, from the payload and that of the whole generation that this differs from"""
         if self.payload is None:
             return
-        metadata, size, area = self.payload, self.size, None
+        metadata, size, extent = self.payload, self.size, None
         try:
             if self.is_difference:
-                metadata, size, area = self.apply(found)
+                metadata, size, extent = self.apply(found)
             self.root = catalog_root(metadata[:size])
-            self.catalog = Catalog(metadata, self.first.layout, self.first.pg, size, area)
+            self.catalog = Catalog(metadata, self.first.layout, self.first.pg, size, extent)
         except Fault as fault:
             self.fault = fault
 
     def apply(self, found):
-        """§17.4: (metadata, bytes of the catalog, area of the whole generation)"""
+        """§17.4: (metadata, bytes of the catalog, extent of the whole generation)"""
         if len(self.payload) < 64:
             raise Fault("invalid", "§17.4: a difference is too short")
         version, zero, size, total, more, named = struct.unpack_from("<IIQQQ32s", self.payload)
@@ -180,7 +180,7 @@ class Encoding:
             at += skip + copy
         if len(out) != total:
             raise Fault("invalid", "§17.4: the length that a difference gives")
-        return out, size, layout_area(x.first.pg, x.first.layout)
+        return out, size, layout_extent(x.first.pg, x.first.layout)
 
     def is_coded_right(self):
         """Tells whether the payload, coded once more, gives E"""
@@ -251,19 +251,19 @@ class Reader:
             found = encodings(pieces)
         meant = choose(found, root, notes)
         self.data, self.catalog, self.generations = data, meant.catalog, [meant]
-        kept = [tuple(x) for x in meant.catalog.areas[:-1]]             # areas of generations before
+        kept = [tuple(x) for x in meant.catalog.extents[:-1]]             # extents of generations before
         x = meant
         while x.before in found and found[x.before].generation < x.generation:
             x = found[x.before]
-            if layout_area(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
+            if layout_extent(x.first.pg, x.first.layout) in kept and (x.root or x.fault.cls == "invalid"):
                 self.generations.append(x)
         if meant.whole and meant.whole not in self.generations:
             self.generations.append(meant.whole)
-        # copies: for each piece of the catalog's areas, the headers that were found
-        areas, copies = [tuple(x) for x in self.catalog.areas], {}
+        # copies: for each piece of the catalog's extents, the headers that were found
+        extents, copies = [tuple(x) for x in self.catalog.extents], {}
         for head in sorted(notes.heads):
-            if head.area in areas[:-1] or head.E == meant.first.E:
-                copies.setdefault((head.area, head.t), []).append(head)
+            if head.extent in extents[:-1] or head.E == meant.first.E:
+                copies.setdefault((head.extent, head.t), []).append(head)
         # moves: (place of a piece, how far the piece has moved), by place
         self.moves = sorted((x[0].pos - x[0].shift, 0 if any(not y.shift for y in x) else x[0].shift) for x in copies.values())
         # needed: its own pieces, and those of the whole generation that it differs from
@@ -276,15 +276,14 @@ class Reader:
         named = {p for x in self.catalog.entries for p in places_of(self.catalog, x)}
         for group in self.catalog.groups:
             k, m, G, _, first, position, digest_at, _ = group
-            area = self.catalog.areas[group.area]
+            extent = self.catalog.extents[group.extent]
             gone = {group.set_of(p) for p in range(k * G) if self.catalog.digests[digest_at + p] != NOTHING}
             self.idle.append(gone - {group.set_of(p) for p in range(k * G) if position + p in named})
-            self.recovery.append([self.find(area, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
+            self.recovery.append([self.find(extent, first + x, self.catalog.digests[digest_at + k * G + x], x % G in self.idle[-1]) for x in range(m * G)])
 
-    def find(self, area, b, wanted, is_idle):
-        """§17.5: recovery shard b of an area, at its place, or moved as far as the nearest piece before or behind that
-        place"""
-        place, block = area[0] + block_place(b, area, self.catalog.block), self.catalog.block
+    def find(self, extent, b, wanted, is_idle):
+        """§17.5: recovery shard b of an extent, at its place, or moved as far as a nearest piece before or behind"""
+        place, block = extent[0] + block_place(b, extent, self.catalog.block), self.catalog.block
         shifts = [0] + [shift for at, shift in self.moves if at < place][-1:] + [shift for at, shift in self.moves if at > place][:1]
         for at in dict.fromkeys(place + x for x in shifts):
             data = self.data[at:at + block] if at >= 0 else b""
@@ -298,9 +297,9 @@ class Reader:
         return sum(shard is not None or s in idle for idle, s, shard in sets), len(sets)
 
     def whole(self):
-        """Tells whether the sidecar is as it was written (choice: anything behind the last area is wrong, even a
+        """Tells whether the sidecar is as it was written (choice: anything behind the last extent is wrong, even a
         generation that is not meant)"""
         intact, count = self.count()
-        end = self.catalog.areas[-1][0] + area_size(self.catalog.areas[-1], self.catalog.block)
+        end = self.catalog.extents[-1][0] + extent_size(self.catalog.extents[-1], self.catalog.block)
         return intact == count and not self.displaced and len(self.data) == end and all(
-            len({p.t for p in mine if not p.shift}) == layout_area(first.pg, first.layout)[2] for first, mine in self.needed)
+            len({p.t for p in mine if not p.shift}) == layout_extent(first.pg, first.layout)[2] for first, mine in self.needed)

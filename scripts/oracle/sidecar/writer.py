@@ -10,7 +10,7 @@ from ..hashes import digest
 from .group import RUN, SMALL as SMALL_CODE, WIDE, Group
 from .parts import (
     ANCHORED, EXECUTABLE, FILE, HARDLINK, HEADER, LAST_PACKED, LAYOUT, MAGIC_P, NOTHING, SIDECAR, SYMLINK, WITH_ZEROS,
-    Rec, anchor, area_size, block_place, catalog_root, file_fields, piece_place, plain_digests, varint, whole_digests,
+    Rec, anchor, extent_size, block_place, catalog_root, file_fields, piece_place, plain_digests, varint, whole_digests,
     write_entries,
 )
 
@@ -152,7 +152,7 @@ class Draft:
         made = [group.solve(dict(enumerate(positions[p] for p in group.places(s))), range(k, k + m)) for s in range(G)]
         self.recovery = [shards[j] for j in range(m) for shards in made]
         self.digests += plain_digests(self.recovery)
-        self.groups, self.areas, self.hint = [[k, m, G, 0, 0]], [], hint
+        self.groups, self.extents, self.hint = [[k, m, G, 0, 0]], [], hint
         self.codes = {0: code} if code else {}
         self.version, self.features = 1, int(any(x.content for x in files if x not in alone)) | 2 * (code == WIDE)
         self.lie, self.pokes, self.left_over, self.behind, self.hint_size, self.cut = {}, [], b"", b"", None, 0
@@ -169,11 +169,11 @@ class Draft:
     def catalog(self):
         """§17.2"""
         entries = write_entries(self.recs) + self.left_over
-        has = dict(block=self.block, areas=len(self.areas), groups=len(self.groups), entries=len(self.recs), size=len(entries), total=self.total)
+        has = dict(block=self.block, extents=len(self.extents), groups=len(self.groups), entries=len(self.recs), size=len(entries), total=self.total)
         has.update(self.lie)
-        out = bytearray(struct.pack("<IIIIIIQQ", self.version, self.features, *(has[x] for x in ("block", "areas", "groups", "entries", "size", "total"))) + bytes(24))
-        out += b"".join(struct.pack("<QQIIQ", *area, 0) for area in self.areas)
-        out += b"".join(struct.pack("<HHIIIQQ", k, m, G, area, self.codes.get(x, 0), first, 0) for x, (k, m, G, area, first) in enumerate(self.groups))
+        out = bytearray(struct.pack("<IIIIIIQQ", self.version, self.features, *(has[x] for x in ("block", "extents", "groups", "entries", "size", "total"))) + bytes(24))
+        out += b"".join(struct.pack("<QQIIQ", *extent, 0) for extent in self.extents)
+        out += b"".join(struct.pack("<HHIIIQQ", k, m, G, extent, self.codes.get(x, 0), first, 0) for x, (k, m, G, extent, first) in enumerate(self.groups))
         out += entries + b"".join(self.digests) + b"".join(struct.pack("<Q", x) for x in self.anchors)
         out = out[:len(out) - self.cut]
         for at, value in self.pokes:
@@ -209,20 +209,20 @@ def difference(whole, metadata, size, behind, version=2):
 
 
 def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, piece=None, geometry=None, lie=None, alter=None, drop=(), payload=None):
-    """§17.4, §17.5: (the bytes of an area, E, root). Hooks: late changes the draft when its area is known, layout and
-    piece change bytes that are written. geometry: fields of Pg (and L with them) that are changed before anything is
-    built; lie: fields of Pg that differ from the group that is built; drop: pieces that are overwritten with zeros.
+    """§17.4, §17.5: (the bytes of an extent, E, root). Hooks: late changes the draft when its extent is known, layout
+    and piece change bytes that are written. geometry: fields of Pg (and L with them) that are changed before anything
+    is built; lie: fields of Pg that differ from the group that is built; drop: pieces that are overwritten with zeros.
     payload: makes the payload, whose length is always the same, from the metadata and the bytes of the catalog."""
     payload = payload or (lambda metadata, cut: metadata)
-    draft.areas.append([start, len(draft.recovery), 2, 64])
+    draft.extents.append([start, len(draft.recovery), 2, 64])
     size = len(payload(*draft.metadata()))
     pg = metadata_geometry(*(max(1, x) for x in draft.groups[-1][:2]), size) if draft.groups else metadata_geometry(1, 1, size)
     if geometry:
         pg = pg._replace(**geometry)
         pg = pg._replace(L=64 * ceil_div(size, 64 * pg.k * pg.G))
     n, front = pg.k + pg.m, align(HEADER + LAYOUT + proof_size(pg), 64)
-    area = [start, len(draft.recovery), n * pg.G, front + pg.L]
-    draft.areas[-1] = list(area)
+    extent = [start, len(draft.recovery), n * pg.G, front + pg.L]
+    draft.extents[-1] = list(extent)
     if late:
         late(draft)
     metadata, cut = draft.metadata()
@@ -230,13 +230,13 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
     coded = payload(metadata, cut)
     assert len(coded) == size
     cut = cut if coded is metadata else size
-    lay = bytearray(before + struct.pack("<QQQQI", generation, start, area[1], cut, draft.block) + bytes(28))
+    lay = bytearray(before + struct.pack("<QQQQI", generation, start, extent[1], cut, draft.block) + bytes(28))
     if layout:
         layout(lay)
     group = EncodingGroup(pg, coded, digest(BLAKE3, bytes(lay)), alter, lie)
-    out = bytearray(area_size(area, draft.block))
+    out = bytearray(extent_size(extent, draft.block))
     for b, data in enumerate(draft.recovery):
-        at = block_place(b, area, draft.block)
+        at = block_place(b, extent, draft.block)
         out[at:at + draft.block] = data
     for i in range(n):
         for s in range(pg.G):
@@ -247,6 +247,6 @@ def seal(draft, start=0, before=ZERO32, generation=1, late=None, layout=None, pi
                 piece(s, i, head, rest)
             t = i * pg.G + s
             data = put_crc(head, rest) + group.shards[i][s]
-            at = piece_place(t, area, draft.block)
-            out[at:at + area[3]] = bytes(area[3]) if t in drop else data.ljust(area[3], b"\0")
+            at = piece_place(t, extent, draft.block)
+            out[at:at + extent[3]] = bytes(extent[3]) if t in drop else data.ljust(extent[3], b"\0")
     return bytes(out), group.gr, root

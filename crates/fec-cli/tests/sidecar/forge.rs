@@ -3,8 +3,8 @@
 use super::recode::pieces;
 use fec_core::block::Code;
 use fec_core::digest::{Digest, HashKind};
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::group::{GroupCode, SidecarGroup};
 use fec_core::format::sidecar::piece::{Generation, Layout};
 use fec_core::format::sidecar::stat::{Stat, Stats};
@@ -94,13 +94,13 @@ impl Forged {
         let group = SidecarGroup {
             code: GroupCode::Small(Code::new(k, m).expect("a code")),
             sets: 1,
-            area: 0,
+            extent: 0,
             first: 0,
         };
-        let mut area = Area { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
+        let mut extent = Extent { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
         let mut catalog = Catalog {
             block: self.block,
-            areas: vec![area],
+            extents: vec![extent],
             groups: vec![group],
             entries: self.entries.clone(),
         };
@@ -109,8 +109,8 @@ impl Forged {
         let stats = Stats { entries: stats, base: self.base.clone(), ..Stats::default() }.to_bytes();
         let len = catalog.head_bytes().len() + 16 * digests.len() + stats.len();
         let geometry = geometry(len as u64);
-        area.piece_len = (Generation::head_len_for(&geometry) + geometry.shape().shard_len) as u32;
-        catalog.areas = vec![area];
+        extent.piece_len = (Generation::head_len_for(&geometry) + geometry.shape().shard_len) as u32;
+        catalog.extents = vec![extent];
         let mut bytes = catalog.head_bytes();
         bytes.extend_from_slice(digests.as_flattened());
         (self.tweak)(&mut bytes);
@@ -118,17 +118,17 @@ impl Forged {
             before: self.before,
             generation: if self.before == [0; 32] { 1 } else { 2 },
             start: self.start,
-            blocks: area.blocks,
+            blocks: extent.blocks,
             catalog_len: bytes.len() as u64,
             block: self.block,
         };
         bytes.extend_from_slice(&stats);
         let (of, pieces) = pieces(&bytes, geometry, layout);
-        let mut out = vec![0; area.len(block as u64).expect("it is possible") as usize];
+        let mut out = vec![0; extent.len(block as u64).expect("it is possible") as usize];
         let mut put =
             |at: u64, bytes: &[u8]| out[(at - self.start) as usize..][..bytes.len()].copy_from_slice(bytes);
-        (0..).zip(&pieces).for_each(|(nth, piece)| put(area.piece(nth, block as u64), piece));
-        (0..).zip(&recovery).for_each(|(nth, shard)| put(area.block(nth, block as u64).0, shard));
+        (0..).zip(&pieces).for_each(|(nth, piece)| put(extent.piece(nth, block as u64), piece));
+        (0..).zip(&recovery).for_each(|(nth, shard)| put(extent.block(nth, block as u64).0, shard));
         (out, of.root)
     }
 }

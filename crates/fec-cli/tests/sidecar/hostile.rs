@@ -199,7 +199,7 @@ fn forged_counts_are_refused() {
         (|catalog| catalog[24..32].fill(0xff), 5),
         (|catalog| catalog[32..40].fill(0xff), 5),
         (|catalog| catalog[63] = 1, 5),
-        // The area: its start, its blocks, its pieces.
+        // The extent: its start, its blocks, its pieces.
         (|catalog| catalog[64..72].fill(0xff), 5),
         (|catalog| catalog[72..80].fill(0xff), 5),
         (|catalog| catalog[80..84].fill(0xff), 5),

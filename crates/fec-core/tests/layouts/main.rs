@@ -13,8 +13,8 @@ use fec_core::format::packet::{Body, PacketError, Parameters, Profile, parse, pa
 use fec_core::format::seal::{Seal, SealedKind};
 use fec_core::format::shard_file::{Encoding, ShardHeader, header_checks};
 use fec_core::format::sidecar::anchor::Gear;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::group::{GroupCode, SidecarGroup};
 use fec_core::format::sidecar::parts::{Exclusion, Omitted, Reason};
 use fec_core::format::sidecar::piece::{Generation, Layout, Piece, piece_head_len};

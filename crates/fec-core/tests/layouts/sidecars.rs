@@ -50,7 +50,7 @@ fn layouts_of_pieces_hold_at_their_limits() {
         (Layout { generation: 1, ..later }, WRONG),
         (Layout { generation: 0, ..later }, WRONG),
         (Layout { generation: u64::MAX, ..later }, Ok(())),
-        // The area ends below 2^62, with its pieces.
+        // The extent ends below 2^62, with its pieces.
         (Layout { start: (1 << 62) - pieces - 1, ..later }, Ok(())),
         (Layout { start: (1 << 62) - pieces, ..later }, WRONG),
         (Layout { blocks: (1 << 52) - 5 - pieces.div_ceil(1024), ..later }, Ok(())),
@@ -106,13 +106,13 @@ fn small(k: usize, m: usize) -> GroupCode {
     GroupCode::Small(Code::new(k, m).unwrap())
 }
 
-/// A group of 5 + 2 with two sets, whose four recovery shards are all of an area with three pieces.
+/// A group of 5 + 2 with two sets, whose four recovery shards are all of an extent with three pieces.
 fn catalog(entries: &[(&str, EntryKind)]) -> Catalog {
     let entry = |(path, kind): &(&str, EntryKind)| Entry { path: path.as_bytes().into(), kind: kind.clone() };
     Catalog {
         block: 1024,
-        areas: vec![Area { start: 0, blocks: 4, pieces: 3, piece_len: 512 }],
-        groups: vec![SidecarGroup { code: small(5, 2), sets: 2, area: 0, first: 0 }],
+        extents: vec![Extent { start: 0, blocks: 4, pieces: 3, piece_len: 512 }],
+        groups: vec![SidecarGroup { code: small(5, 2), sets: 2, extent: 0, first: 0 }],
         entries: entries.iter().map(entry).collect(),
     }
 }
@@ -129,39 +129,39 @@ fn rule_of(catalog: &Catalog) -> Option<FormatError> {
     parsed.err()
 }
 
-/// Section 17.2: areas and groups.
+/// Section 17.2: extents and groups.
 #[test]
-fn areas_and_groups_hold_at_their_limits() {
+fn extents_and_groups_hold_at_their_limits() {
     type Change = fn(&mut Catalog);
-    const AREA: FormatError = FormatError::Catalog("an area is not possible");
+    const EXTENT: FormatError = FormatError::Catalog("an extent is not possible");
     const GROUP: FormatError = FormatError::Catalog("a group is not possible");
-    // The area has 4·1024 + 3·512 bytes.
+    // The extent has 4·1024 + 3·512 bytes.
     let cases: [(Change, Option<FormatError>); 12] = [
         (|_| (), None),
-        (|c| c.areas.push(Area { start: 5632, ..c.areas[0] }), None),
+        (|c| c.extents.push(Extent { start: 5632, ..c.extents[0] }), None),
         (
-            |c| c.areas.push(Area { start: 5631, ..c.areas[0] }),
-            Some(FormatError::Catalog("areas overlap, or are not in order")),
+            |c| c.extents.push(Extent { start: 5631, ..c.extents[0] }),
+            Some(FormatError::Catalog("extents overlap, or are not in order")),
         ),
-        (|c| c.areas[0].start = (1 << 62) - 5633, None),
-        (|c| c.areas[0].start = (1 << 62) - 5632, Some(AREA)),
-        (|c| c.areas[0].pieces = 2, None),
-        (|c| c.areas[0].pieces = 1, Some(AREA)),
-        (|c| c.areas[0].blocks = 3, Some(GROUP)),
+        (|c| c.extents[0].start = (1 << 62) - 5633, None),
+        (|c| c.extents[0].start = (1 << 62) - 5632, Some(EXTENT)),
+        (|c| c.extents[0].pieces = 2, None),
+        (|c| c.extents[0].pieces = 1, Some(EXTENT)),
+        (|c| c.extents[0].blocks = 3, Some(GROUP)),
         (|c| c.groups[0].first = 1, Some(GROUP)),
         (|c| c.groups.push(SidecarGroup { code: small(1, 0), ..c.groups[0] }), Some(GROUP)),
         (|c| c.groups.push(SidecarGroup { sets: 0, first: 4, ..c.groups[0] }), Some(GROUP)),
-        (|c| c.groups.push(SidecarGroup { area: 1, ..c.groups[0] }), Some(GROUP)),
+        (|c| c.groups.push(SidecarGroup { extent: 1, ..c.groups[0] }), Some(GROUP)),
     ];
     for (nth, (change, expected)) in cases.into_iter().enumerate() {
         let mut catalog = catalog(&[("a", EntryKind::Folder)]);
         change(&mut catalog);
         assert_eq!(rule_of(&catalog), expected, "case {nth}");
     }
-    // An area of just below 2^62 bytes, and one of exactly as many.
-    let area = Area { start: 0, blocks: (1 << 52) - 1, pieces: 2, piece_len: 511 };
-    assert_eq!(area.len(1024), Some((1 << 62) - 2));
-    assert_eq!(Area { piece_len: 512, ..area }.len(1024), None);
+    // An extent of just below 2^62 bytes, and one of exactly as many.
+    let extent = Extent { start: 0, blocks: (1 << 52) - 1, pieces: 2, piece_len: 511 };
+    assert_eq!(extent.len(1024), Some((1 << 62) - 2));
+    assert_eq!(Extent { piece_len: 512, ..extent }.len(1024), None);
 }
 
 /// Section 17.2: the places of files' bytes, among ten positions of 1024 bytes.
@@ -241,7 +241,7 @@ fn zeros_and_shared_places_hold_at_their_limits() {
 fn counts_of_entries_hold_at_their_limits() {
     let folders = catalog(&[("a", EntryKind::Folder), ("b", EntryKind::Folder)]);
     let mut bytes = bytes_of(&folders);
-    // Behind a head, an area and a group: shared, count, the path, the kind.
+    // Behind a head, an extent and a group: shared, count, the path, the kind.
     assert_eq!((&bytes[24..32], &bytes[128..136]), (&8u64.to_le_bytes()[..], &b"\0\x01a\x01\0\x01b\x01"[..]));
     assert!(Catalog::parse(&bytes).is_ok());
     bytes[20] = 3;

@@ -13,7 +13,7 @@ fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
     let first = Piece::parse(head)?;
     let (of, layout) = (first.of, first.of.layout);
     let (geometry, shape) = (of.geometry, *of.geometry.shape());
-    let area = Area {
+    let extent = Extent {
         start: layout.start,
         blocks: layout.blocks,
         pieces: of.pieces() as u32,
@@ -24,7 +24,7 @@ fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
     }
     let mut payload = vec![0; geometry.payload_len() as usize];
     for (index, set) in (0..shape.code.n() as u32).flat_map(|i| (0..shape.sets).map(move |s| (i, s))) {
-        let at = area.piece(of.ordinal(set, index), layout.block.into()) as usize;
+        let at = extent.piece(of.ordinal(set, index), layout.block.into()) as usize;
         let Some(whole) = bytes.get(at..).and_then(|bytes| bytes.get(..of.piece_len() as usize)) else {
             return Ok(None);
         };
@@ -57,8 +57,8 @@ fn metadata(bytes: &[u8]) -> Result<Option<(Piece, Vec<u8>)>, FormatError> {
     Ok(Some((first, payload)))
 }
 
-/// Opens metadata: the catalog, which must name the area of its pieces, and the bytes behind it. Returns the root, and
-/// whether this crate writes the same bytes of the head.
+/// Opens metadata: the catalog, which must name the extent of its pieces, and the bytes behind it. Returns the root,
+/// and whether this crate writes the same bytes of the head.
 fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool), FormatError> {
     let (of, layout) = (piece.of, piece.of.layout);
     let (catalog_bytes, behind) = metadata.split_at(layout.catalog_len as usize);
@@ -67,9 +67,9 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
     assert_eq!(stats.to_bytes(), behind);
     assert_eq!((digests.len() as u64, anchors.len() as u64), (catalog.digests(), catalog.anchors()));
     let (pieces, piece_len) = (of.pieces() as u32, of.piece_len() as u32);
-    let area = Area { start: layout.start, blocks: layout.blocks, pieces, piece_len };
-    if catalog.areas.last() != Some(&area) {
-        return Err(FormatError::Catalog("the area is not that of the layout"));
+    let extent = Extent { start: layout.start, blocks: layout.blocks, pieces, piece_len };
+    if catalog.extents.last() != Some(&extent) {
+        return Err(FormatError::Catalog("the extent is not that of the layout"));
     }
     // Recovery shards stand where the catalog says, and have the catalog's digests.
     let block = u64::from(catalog.block);
@@ -78,9 +78,9 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
     for group in &catalog.groups {
         let (_, behind) = digests.split_at(group.positions() as usize);
         let (recovery, behind) = behind.split_at(group.recovery() as usize);
-        let area = catalog.areas[group.area as usize];
+        let extent = catalog.extents[group.extent as usize];
         for (nth, digest) in (0..).zip(recovery) {
-            let (at, _) = area.block(group.first + nth, block);
+            let (at, _) = extent.block(group.first + nth, block);
             let shard = bytes.get(at as usize..).and_then(|bytes| bytes.get(..block as usize));
             intact &= shard.is_some_and(|shard| shortened(blake3::hash(shard).as_bytes()) == *digest);
         }
@@ -94,7 +94,7 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
 /// These parsers do not know the rules that compare more than one generation, shards with one another, or positions
 /// with digests.
 const OF_READERS: [&str; 6] =
-    ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-areas", "difference"];
+    ["lost-", "not-a-codeword", "layout-block", "layout-start-2", "first-two-extents", "difference"];
 
 #[test]
 fn sidecars() {

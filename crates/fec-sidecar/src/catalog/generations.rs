@@ -5,9 +5,9 @@ use crate::catalog::positions::Positions;
 use crate::error::SidecarError;
 use fec_core::digest::Digest;
 use fec_core::error::{Class as FormatClass, FormatError};
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
 use fec_core::format::sidecar::difference::Difference;
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::piece::{Generation, Layout};
 use fec_core::format::sidecar::stat::Stats;
 use std::collections::{HashMap, HashSet};
@@ -141,16 +141,16 @@ impl Opened {
         let (catalog_bytes, stats) = self.metadata.split_at(self.catalog_len as usize);
         let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
         let digests_at = catalog_bytes.len() - size_of_val(anchors) - size_of_val(digests);
-        if catalog.areas.last() != area_of(&self.of).as_ref() || catalog.block != layout.block {
-            return Err(FormatError::Catalog("its last area is not that of its pieces"));
+        if catalog.extents.last() != extent_of(&self.of).as_ref() || catalog.block != layout.block {
+            return Err(FormatError::Catalog("its last extent is not that of its pieces"));
         }
-        if layout.generation == 1 && catalog.areas.len() > 1 {
-            return Err(FormatError::Catalog("the first generation has several areas"));
+        if layout.generation == 1 && catalog.extents.len() > 1 {
+            return Err(FormatError::Catalog("the first generation has several extents"));
         }
         if let Some(FromWhole { whole, .. }) = &self.difference
-            && !area_of(whole).is_some_and(|area| catalog.areas.contains(&area))
+            && !extent_of(whole).is_some_and(|extent| catalog.extents.contains(&extent))
         {
-            return Err(FormatError::Catalog("the area of the whole generation is none of its areas"));
+            return Err(FormatError::Catalog("the extent of the whole generation is none of its extents"));
         }
         let is_lost = |(nth, digest): (u64, &ShortDigest)| (*digest == LOST).then_some(nth);
         let lost: Vec<u64> = positions_of(&catalog, digests).filter_map(is_lost).collect();
@@ -181,12 +181,12 @@ fn positions_of<'a>(
     (0..).zip(of_group)
 }
 
-/// The area of the pieces of a generation; `None` if no valid area results.
-pub(crate) fn area_of(of: &Generation) -> Option<Area> {
+/// The extent of the pieces of a generation; `None` if no valid extent results.
+pub(crate) fn extent_of(of: &Generation) -> Option<Extent> {
     let (pieces, piece_len) = (u32::try_from(of.pieces()).ok()?, u32::try_from(of.piece_len()).ok()?);
     let Layout { start, blocks, block, .. } = of.layout;
-    let area = Area { start, blocks, pieces, piece_len };
-    (pieces >= 2 && area.len(block.into()).is_some()).then_some(area)
+    let extent = Extent { start, blocks, pieces, piece_len };
+    (pieces >= 2 && extent.len(block.into()).is_some()).then_some(extent)
 }
 
 /// The root and metadata that a caller asks for.

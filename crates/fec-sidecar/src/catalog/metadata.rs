@@ -3,7 +3,7 @@
 
 mod open;
 
-use crate::catalog::generations::{FromWhole, Opened, PiecesFound, area_of};
+use crate::catalog::generations::{FromWhole, Opened, PiecesFound, extent_of};
 pub(crate) use crate::catalog::generations::{LOST, NOTHING};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Reader, Shifts};
@@ -17,8 +17,8 @@ use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::FileEntry;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::parts::Exclusion;
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
 use fec_core::format::sidecar::stat::Stats;
@@ -36,7 +36,7 @@ pub(crate) fn write(
     metadata: Vec<u8>,
     geometry: GroupGeometry,
     layout: Layout,
-    area: &Area,
+    extent: &Extent,
     settings: &Settings,
     mut put: impl FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<Generation> {
@@ -69,7 +69,7 @@ pub(crate) fn write(
                 None => row(set, index),
                 Some(recovery) => encoded[set as usize].recovery().row(recovery),
             });
-            put(area.piece(of.ordinal(set, index as u32), layout.block.into()), &bytes)?;
+            put(extent.piece(of.ordinal(set, index as u32), layout.block.into()), &bytes)?;
         }
     }
     Ok(of)
@@ -108,7 +108,7 @@ pub struct Sidecar {
     pub(crate) newer: Option<Newer>,
     /// The root of the newest generation, if an older one was asked for.
     pub(crate) replaced_by: Option<Digest>,
-    /// The earlier generations whose areas this one uses, as far as their pieces are left.
+    /// The earlier generations whose extents this one uses, as far as their pieces are left.
     older: Vec<Generation>,
     /// The first error of reading while searching for pieces.
     unread: Option<std::io::Error>,
@@ -286,13 +286,13 @@ impl Sidecar {
     /// The offset where a recovery shard belongs.
     pub(crate) fn recovery_place(&self, group: usize, shard: u64) -> u64 {
         let group = &self.catalog.groups[group];
-        self.catalog.areas[group.area as usize].block(group.first + shard, self.catalog.block.into()).0
+        self.catalog.extents[group.extent as usize].block(group.first + shard, self.catalog.block.into()).0
     }
 
     /// The bytes that the sidecar should have.
     pub(crate) fn expected_len(&self) -> Option<u64> {
-        let area = self.catalog.areas.last()?;
-        area.start.checked_add(area.len(self.catalog.block.into())?)
+        let extent = self.catalog.extents.last()?;
+        extent.start.checked_add(extent.len(self.catalog.block.into())?)
     }
 
     /// Keeps others from working on the sidecar, until the returned file is dropped.
@@ -359,8 +359,8 @@ impl Sidecar {
             payloads.extend(before.map(|opened| (opened.of, opened.payload())));
         }
         for (of, payload) in payloads {
-            if let Some(area) = area_of(&of) {
-                write(payload, of.geometry, of.layout, &area, settings, &mut put)?;
+            if let Some(extent) = extent_of(&of) {
+                write(payload, of.geometry, of.layout, &extent, settings, &mut put)?;
             }
         }
         Ok(())
@@ -392,9 +392,9 @@ impl Sidecar {
     pub(crate) fn is_coded_right(&self, settings: &Settings) -> Result<bool> {
         let before = self.opened_before(settings)?.into_iter().map(|opened| (opened.of, opened.payload()));
         for (of, payload) in before.chain([(self.of, self.payload())]) {
-            let Some(area) = area_of(&of) else { continue };
+            let Some(extent) = extent_of(&of) else { continue };
             let nowhere = |_, _: &[u8]| Ok(());
-            if write(payload, of.geometry, of.layout, &area, settings, nowhere)?.root != of.root {
+            if write(payload, of.geometry, of.layout, &extent, settings, nowhere)?.root != of.root {
                 return Ok(false);
             }
         }

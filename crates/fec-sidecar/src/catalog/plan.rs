@@ -4,8 +4,8 @@ use fec_core::area::AreaCode;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::error::FormatError;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::group::{GroupCode, RUN, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
@@ -229,52 +229,52 @@ pub(crate) fn plan(
     let positions = place(&mut entries, block.into(), content);
     let (code, sets) = redundancy.shape(positions, block.into());
     let group = group(code, sets, (0, 0))?;
-    let area = Area { start: 0, blocks: group.recovery(), pieces: 2, piece_len: 0 };
-    let mut catalog = Catalog { block, areas: vec![area], groups: vec![group], entries };
+    let extent = Extent { start: 0, blocks: group.recovery(), pieces: 2, piece_len: 0 };
+    let mut catalog = Catalog { block, extents: vec![extent], groups: vec![group], entries };
     let geometry = fit_pieces(&mut catalog, stats_len)?;
     Ok((catalog, geometry))
 }
 
-/// A group of this many sets, with its area and its first block there.
+/// A group of this many sets, with its extent and its first block there.
 pub(crate) fn group(
     code: GroupCode,
     sets: u64,
-    (area, first): (u32, u64),
+    (extent, first): (u32, u64),
 ) -> Result<SidecarGroup, FormatError> {
     let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
     let sets = u32::try_from(sets).map_err(|_| limit)?;
-    Ok(SidecarGroup { code, sets, area, first })
+    Ok(SidecarGroup { code, sets, extent, first })
 }
 
-/// Fits the pieces of the metadata into the last area of a catalog. Returns the geometry of the metadata.
+/// Fits the pieces of the metadata into the last extent of a catalog. Returns the geometry of the metadata.
 pub(crate) fn fit_pieces(catalog: &mut Catalog, stats_len: u64) -> Result<GroupGeometry, FormatError> {
     let head_len = catalog.head_bytes().len() as u64;
     let len = head_len + 16 * catalog.digests() + 8 * catalog.anchors() + stats_len;
     let code = catalog.groups[catalog.groups.len() - 1].code;
     let geometry = metadata_geometry(len, code, 0)?;
-    fit_area(catalog, &geometry)?;
+    fit_extent(catalog, &geometry)?;
     Ok(geometry)
 }
 
-/// Fits the pieces of a difference of this length into the last area of a catalog. Returns its geometry.
+/// Fits the pieces of a difference of this length into the last extent of a catalog. Returns its geometry.
 pub(crate) fn fit_difference(catalog: &mut Catalog, len: u64) -> Result<GroupGeometry, FormatError> {
     /// A few pieces stand close together, where one fault may hit them all.
     const MORE: u64 = 8;
     let code = catalog.groups[catalog.groups.len() - 1].code;
     let geometry = metadata_geometry(len, code, MORE)?;
-    fit_area(catalog, &geometry)?;
+    fit_extent(catalog, &geometry)?;
     Ok(geometry)
 }
 
-/// Makes room for pieces of this geometry in the last area of a catalog.
-fn fit_area(catalog: &mut Catalog, geometry: &GroupGeometry) -> Result<(), FormatError> {
+/// Makes room for pieces of this geometry in the last extent of a catalog.
+fn fit_extent(catalog: &mut Catalog, geometry: &GroupGeometry) -> Result<(), FormatError> {
     let shape = geometry.shape();
     let pieces = shape.code.n() as u64 * u64::from(shape.sets);
     let limit =
         FormatError::Limit { what: "the number of pieces", value: pieces.into(), limit: u32::MAX.into() };
-    let area = catalog.areas.last_mut().expect("a catalog has an area");
-    area.pieces = u32::try_from(pieces).map_err(|_| limit)?;
-    area.piece_len = (Generation::head_len_for(geometry) + shape.shard_len) as u32;
+    let extent = catalog.extents.last_mut().expect("a catalog has an extent");
+    extent.pieces = u32::try_from(pieces).map_err(|_| limit)?;
+    extent.piece_len = (Generation::head_len_for(geometry) + shape.shard_len) as u32;
     Ok(())
 }
 

@@ -3,15 +3,15 @@
 
 mod restoring;
 
-use crate::catalog::generations::{Links, Opened, Seen, area_of};
+use crate::catalog::generations::{Links, Opened, Seen, extent_of};
 use crate::catalog::hashing::is_zeros;
 use fec_base::context::Settings;
 use fec_base::io::ReadAt;
 use fec_base::io::bad_blocks::fill_readable;
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, PIECE_MAGIC, Piece, piece_head_len};
 use fec_core::set::{PlanCache, tree_of_shard};
 use std::cell::{Cell, RefCell};
@@ -19,19 +19,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// The number of bytes by which pieces have moved, by the start of their area and their number. Empty if no piece has
+/// The number of bytes by which pieces have moved, by the start of their extent and their number. Empty if no piece has
 /// moved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shifts(BTreeMap<(u64, u64), i64>);
 
 impl Shifts {
-    /// The possible offsets of a block of an area, most likely first: its place, then its place moved as far as the
+    /// The possible offsets of a block of an extent, most likely first: its place, then its place moved as far as the
     /// nearest pieces on either side.
-    pub(crate) fn places(&self, area: &Area, nth: u64, block: u64) -> Vec<u64> {
-        let at = area.block(nth, block).0;
+    pub(crate) fn places(&self, extent: &Extent, nth: u64, block: u64) -> Vec<u64> {
+        let at = extent.block(nth, block).0;
         let mut places = vec![at];
-        let [before, behind] = area.neighbours(nth);
-        let start = area.start;
+        let [before, behind] = extent.neighbours(nth);
+        let start = extent.start;
         let nearest = [self.0.range(..=(start, before)).next_back(), self.0.range((start, behind)..).next()];
         for (_, by) in nearest.into_iter().flatten() {
             let moved = at.checked_add_signed(*by);
@@ -66,7 +66,7 @@ impl Places {
     }
 
     /// The number of pieces with an offset, and the smallest offset.
-    fn extent(&self, of: &Generation) -> (u64, u64) {
+    fn span(&self, of: &Generation) -> (u64, u64) {
         match self {
             Places::Expected => (of.pieces(), of.layout.start),
             Places::Found(places) => {
@@ -156,13 +156,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells whether a generation with too few pieces was never written whole. Its area must lie in the file. From the
-    /// first missing piece on there must be no pieces, though that piece may have been begun. All recovery shards must
-    /// exist.
+    /// Tells whether a generation with too few pieces was never written whole. Its extent must lie in the file. From
+    /// the first missing piece on there must be no pieces, though that piece may have been begun. All recovery shards
+    /// must exist.
     pub(crate) fn is_unfinished(&self, of: &Generation, places: &Places) -> bool {
-        let Some(area) = area_of(of) else { return false };
+        let Some(extent) = extent_of(of) else { return false };
         let block = u64::from(of.layout.block);
-        let end = area.len(block).and_then(|len| area.start.checked_add(len));
+        let end = extent.len(block).and_then(|len| extent.start.checked_add(len));
         if end.is_none_or(|end| end > self.len) {
             return false;
         }
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         let mut is_missing = false;
         for index in 0..shape.code.n() as u32 {
             for set in 0..shape.sets {
-                let at = area.piece(of.ordinal(set, index), block);
+                let at = extent.piece(of.ordinal(set, index), block);
                 let is_there =
                     places.of((set, index), &at).contains(&at) && self.head_at(at, &mut None).is_some();
                 if is_there && !is_missing {
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
             }
         }
         // All recovery shards are written before the first piece, so without them the generation was damaged later.
-        is_missing && (0..area.blocks).rev().take(8).all(|nth| !blank(area.block(nth, block).0, block))
+        is_missing && (0..extent.blocks).rev().take(8).all(|nth| !blank(extent.block(nth, block).0, block))
     }
 
     /// The piece at an offset, with its head.
@@ -235,21 +235,21 @@ impl<'a> Reader<'a> {
 
     fn is_possible(&self, of: &Generation) -> bool {
         let shape = of.geometry.shape();
-        area_of(of).is_some()
+        extent_of(of).is_some()
             && !shape_is_beyond(of, self.most)
             && shape.set_bytes() <= self.settings.max_memory
     }
 
-    /// The encodings whose pieces are in their places, area by area, and whether these areas are the whole file.
+    /// The encodings whose pieces are in their places, extent by extent, and whether these extents are the whole file.
     pub(crate) fn by_place(&self, rule: &mut Option<FormatError>) -> (Found, bool) {
         let mut found = Found::new();
         let mut at = 0;
         while at < self.len {
             let Some((piece, _)) = self.head_at(at, rule) else { return (found, false) };
-            let Some(area) = area_of(&piece.of) else { return (found, false) };
+            let Some(extent) = extent_of(&piece.of) else { return (found, false) };
             let block = u64::from(piece.of.layout.block);
-            let end = area.len(block).and_then(|len| at.checked_add(len));
-            let is_next = area.start == at && found.len() < MOST_ENCODINGS;
+            let end = extent.len(block).and_then(|len| at.checked_add(len));
+            let is_next = extent.start == at && found.len() < MOST_ENCODINGS;
             let Some(end) = end.filter(|end| is_next && *end <= self.len) else { return (found, false) };
             found.insert(piece.of, Places::Expected);
             at = end;
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn look_at_all(&self, found: &Found) -> std::io::Result<Vec<Seen>> {
         let mut order: Vec<_> = found.iter().collect();
         order.sort_by_key(|(of, places)| {
-            let (count, first) = places.extent(of);
+            let (count, first) = places.span(of);
             (std::cmp::Reverse(count), first)
         });
         self.work.set(0);
@@ -350,21 +350,21 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The shifts of the pieces of a generation, and of earlier ones whose areas it still has.
+/// The shifts of the pieces of a generation, and of earlier ones whose extents it still has.
 pub(crate) fn shifts(found: &Found, meant: &Generation, catalog: &Catalog) -> Shifts {
     let mut shifts = BTreeMap::new();
     for (of, places) in found {
-        let Some(area) = area_of(of) else { continue };
-        let (last, before) = catalog.areas.split_last().expect("a catalog has an area");
-        if !(of == meant || (area != *last && before.contains(&area))) {
+        let Some(extent) = extent_of(of) else { continue };
+        let (last, before) = catalog.extents.split_last().expect("a catalog has an extent");
+        if !(of == meant || (extent != *last && before.contains(&extent))) {
             continue;
         }
         let Places::Found(places) = places else { continue };
         for ((set, index), places) in places {
             let ordinal = of.ordinal(*set, *index);
-            let expected = area.piece(ordinal, of.layout.block.into());
+            let expected = extent.piece(ordinal, of.layout.block.into());
             let at = if places.contains(&expected) { expected } else { places[0] };
-            shifts.insert((area.start, ordinal), at as i64 - expected as i64);
+            shifts.insert((extent.start, ordinal), at as i64 - expected as i64);
         }
     }
     if shifts.values().all(|by| *by == 0) {

@@ -125,13 +125,13 @@ impl<'a> Recovery<'a> {
             }
             let RecoveryJob { group: nth, before, ref range } = jobs[job];
             let group = catalog.groups[nth];
-            let area = &catalog.areas[group.area as usize];
+            let extent = &catalog.extents[group.extent as usize];
             let mut bytes = vec![0; ((range.end - range.start) * block) as usize];
             let stage = stages::enter(Stage::Read, bytes.len() as u64);
             let mut unread = Vec::new();
             let mut at = range.start;
             while at < range.end {
-                let (place, in_one_go) = area.block(group.first + at, block);
+                let (place, in_one_go) = extent.block(group.first + at, block);
                 let count = in_one_go.min(range.end - at);
                 let part = &mut bytes[((at - range.start) * block) as usize..][..(count * block) as usize];
                 if self.sidecar.file.read_exact_at(place, part).is_err() {
@@ -171,9 +171,9 @@ impl<'a> Recovery<'a> {
 pub(crate) fn read_recovery(sidecar: &Sidecar, group: usize, shard: u64) -> Option<Vec<u8>> {
     let catalog = &sidecar.catalog;
     let of = catalog.groups[group];
-    let area = &catalog.areas[of.area as usize];
+    let extent = &catalog.extents[of.extent as usize];
     let mut bytes = vec![0; catalog.block as usize];
-    let places = sidecar.shifts.places(area, of.first + shard, catalog.block.into());
+    let places = sidecar.shifts.places(extent, of.first + shard, catalog.block.into());
     let expected = sidecar.recovery_digest(group, shard);
     places.into_iter().find_map(|place| {
         sidecar.file.read_exact_at(place, &mut bytes).ok()?;

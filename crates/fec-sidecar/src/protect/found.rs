@@ -125,7 +125,7 @@ impl Found {
         let block = u64::from(catalog.block);
         let group =
             catalog.groups.iter().max_by_key(|group| group.positions()).expect("a catalog has a group");
-        let area = catalog.areas[catalog.areas.len() - 1];
+        let extent = catalog.extents[catalog.extents.len() - 1];
         Protected {
             root,
             metadata,
@@ -137,7 +137,7 @@ impl Found {
             files_len: catalog.files_len(),
             data_len: Positions::of(catalog).len(0..catalog.positions()),
             recovery_len: catalog.groups.iter().map(|group| group.recovery()).sum::<u64>() * block,
-            sidecar_len: area.start + area.len(block).unwrap_or(u64::MAX),
+            sidecar_len: extent.start + extent.len(block).unwrap_or(u64::MAX),
             spare,
             block: catalog.block,
             code: (group.code.k() as usize, group.code.m() as usize),

@@ -108,8 +108,8 @@ pub(crate) fn anew(
     let content = contents.find(&all, &HashMap::new())?;
     let (mut catalog, geometry) =
         plan::plan(entries, redundancy, stats_bytes.len() as u64, (block, &content)).map_err(refused)?;
-    let area = catalog.areas[0];
-    let sidecar_len = area.len(catalog.block.into()).unwrap_or(u64::MAX);
+    let extent = catalog.extents[0];
+    let sidecar_len = extent.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
     check_memory(&catalog, context)?;
     // Recovery shards reveal the content of files to somebody who has the others, so the sidecar is no more readable
@@ -138,7 +138,7 @@ pub(crate) fn anew(
     let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats_bytes, before);
     let stage = stages::enter(Stage::Write, metadata.len() as u64);
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
-    let of = metadata::write(metadata, geometry, layout, &area, &context.settings, put)?;
+    let of = metadata::write(metadata, geometry, layout, &extent, &context.settings, put)?;
     drop(stage);
     let sealed = out.finish(sidecar_len, job.output, policy, context)?;
     let nothing = Bits::new(catalog.positions());
@@ -181,12 +181,12 @@ pub(crate) fn metadata_bytes(
     bytes.extend_from_slice(digests.as_flattened());
     anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
     let root = Catalog::root(&bytes);
-    let area = catalog.areas[catalog.areas.len() - 1];
+    let extent = catalog.extents[catalog.extents.len() - 1];
     let layout = Layout {
         before,
         generation,
-        start: area.start,
-        blocks: area.blocks,
+        start: extent.start,
+        blocks: extent.blocks,
         catalog_len: bytes.len() as u64,
         block: catalog.block,
     };

@@ -78,13 +78,13 @@ impl OwnShards {
             let serves = serving(sidecar, positions);
             let block = u64::from(sidecar.catalog.block);
             for (nth, group) in sidecar.catalog.groups.iter().enumerate() {
-                let area = &sidecar.catalog.areas[group.area as usize];
+                let extent = &sidecar.catalog.extents[group.extent as usize];
                 for shard in 0..group.recovery() {
                     if found.recovery_erased.get(first + shard) {
                         continue;
                     }
                     match read_recovery(sidecar, nth, shard) {
-                        Some(bytes) => out.put(area.block(group.first + shard, block).0, &bytes)?,
+                        Some(bytes) => out.put(extent.block(group.first + shard, block).0, &bytes)?,
                         None if !serves.get(first + shard) => {}
                         // The examination still found this shard intact.
                         None => {
@@ -159,7 +159,7 @@ impl OwnShards {
             }
             _ => {}
         }
-        // Earlier generations, whose areas a new file still has, can be opened by their roots.
+        // Earlier generations, whose extents a new file still has, can be opened by their roots.
         let all = matches!(self, OwnShards::Anew(..));
         sidecar.write_pieces(all, &context.settings, |at, piece| self.put(at, piece))?;
         match self {

@@ -120,10 +120,11 @@ impl Update<'_> {
             payload = difference.bytes(layout.catalog_len, &payload).map_err(refused)?;
             layout.catalog_len = payload.len() as u64;
         }
-        let area = new.catalog.areas[new.catalog.areas.len() - 1];
+        let extent = new.catalog.extents[new.catalog.extents.len() - 1];
         out.before_pieces(new.len, settings.sync)?;
-        let of =
-            metadata::write(payload, new.geometry, layout, &area, settings, |at, piece| out.put(at, piece))?;
+        let of = metadata::write(payload, new.geometry, layout, &extent, settings, |at, piece| {
+            out.put(at, piece)
+        })?;
         out.behind_pieces(settings.sync)?;
         Ok((root, of))
     }

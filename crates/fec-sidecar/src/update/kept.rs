@@ -97,11 +97,11 @@ impl Kept {
         kept
     }
 
-    /// These groups, as they stand in an area that begins with their recovery shards.
+    /// These groups, as they stand in an extent that begins with their recovery shards.
     pub(super) fn groups(&self, old: &Sidecar) -> Vec<SidecarGroup> {
         let mut first = 0;
         let group = |kept: &KeptGroup| {
-            let group = SidecarGroup { area: 0, first, ..old.catalog.groups[kept.nth] };
+            let group = SidecarGroup { extent: 0, first, ..old.catalog.groups[kept.nth] };
             first += group.recovery();
             group
         };

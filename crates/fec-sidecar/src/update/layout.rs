@@ -15,8 +15,8 @@ use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::EntryKind;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::params::GroupGeometry;
 use std::collections::{BTreeMap, HashMap};
@@ -126,7 +126,7 @@ impl Update<'_> {
         let mut digests = old.digests().to_vec();
         lives.mark_lost(old, &mut digests);
         let mut extension = self.extension((placed, Kept::all(old), digests), content, stats);
-        extension.catalog.areas = old.catalog.areas.clone();
+        extension.catalog.extents = old.catalog.extents.clone();
         extension.catalog.groups = old.catalog.groups.clone();
         self.fit(&mut extension, self.end)?;
         Ok(extension)
@@ -184,7 +184,7 @@ impl Update<'_> {
         merged
     }
 
-    /// A layout without areas and groups.
+    /// A layout without extents and groups.
     fn extension(
         &self,
         (placed, kept, digests): (Placed, Kept, Vec<ShortDigest>),
@@ -193,7 +193,7 @@ impl Update<'_> {
     ) -> Extension {
         let Placed { entries, positions, expected } = placed;
         let block = self.old.catalog.block;
-        let catalog = Catalog { block, areas: Vec::new(), groups: Vec::new(), entries };
+        let catalog = Catalog { block, extents: Vec::new(), groups: Vec::new(), entries };
         let geometry = self.old.of.geometry;
         let (difference, is_joined, len, len_anew) = (None, false, 0, 0);
         let twins = content.twins.clone();
@@ -213,7 +213,7 @@ impl Update<'_> {
         }
     }
 
-    /// Adds the group of the new positions, and the last area, which starts at `start`.
+    /// Adds the group of the new positions, and the last extent, which starts at `start`.
     fn fit(&self, extension: &mut Extension, start: u64) -> Result<()> {
         let Extension { catalog, kept, positions, stats, is_joined, len_anew, .. } = &mut *extension;
         let (positions, block) = (*positions, u64::from(catalog.block));
@@ -221,7 +221,7 @@ impl Update<'_> {
         let all = Positions::of(catalog).len(0..kept.positions() + positions);
         let lives = all.div_ceil(block).max(positions);
         *len_anew = plan::len_anew(catalog, lives, self.redundancy(), stats_len).map_err(refused)?;
-        // Groups that are kept stand in this area only if their shards are copied into it.
+        // Groups that are kept stand in this extent only if their shards are copied into it.
         let copied = if *is_joined { catalog.groups.iter().map(|group| group.recovery()).sum() } else { 0 };
         let mut blocks = copied;
         if positions > 0 {
@@ -229,17 +229,17 @@ impl Update<'_> {
             let left = longest(*len_anew).saturating_sub(start + copied * block) / 2;
             let redundancy = self.redundancy().of_few(positions, lives, left / block);
             let (code, sets) = redundancy.shape(positions, block);
-            let group = plan::group(code, sets, (catalog.areas.len() as u32, copied)).map_err(refused)?;
+            let group = plan::group(code, sets, (catalog.extents.len() as u32, copied)).map_err(refused)?;
             blocks += group.recovery();
             catalog.groups.push(group);
         }
-        catalog.areas.push(Area { start, blocks, pieces: 2, piece_len: 0 });
+        catalog.extents.push(Extent { start, blocks, pieces: 2, piece_len: 0 });
         extension.geometry = plan::fit_pieces(catalog, stats_len).map_err(refused)?;
         if !extension.is_joined {
             self.fit_difference(extension)?;
         }
-        let area = &extension.catalog.areas[extension.catalog.areas.len() - 1];
-        extension.len = area.len(block).map_or(u64::MAX, |len| start.saturating_add(len));
+        let extent = &extension.catalog.extents[extension.catalog.extents.len() - 1];
+        extension.len = extent.len(block).map_or(u64::MAX, |len| start.saturating_add(len));
         Ok(())
     }
 
@@ -261,8 +261,9 @@ impl Update<'_> {
     fn draft(&self, extension: &Extension, fill: u8) -> (Vec<u8>, u64) {
         let Extension { catalog, digests, stats, kept, .. } = extension;
         let mut catalog = catalog.clone();
-        if let Some(area) = catalog.areas.last_mut() {
-            (area.pieces, area.piece_len) = (u32::from_le_bytes([fill; 4]), u32::from_le_bytes([fill; 4]));
+        if let Some(extent) = catalog.extents.last_mut() {
+            (extent.pieces, extent.piece_len) =
+                (u32::from_le_bytes([fill; 4]), u32::from_le_bytes([fill; 4]));
         }
         for (nth, entry) in catalog.entries.iter_mut().enumerate() {
             if let EntryKind::File(file) = &mut entry.kind

@@ -42,12 +42,12 @@ impl<'a> Out<'a> {
         }
         let out =
             Out { bytes: Bytes::New(NewSidecar::new(path, policy.with_force(true), job.sealing)?), path };
-        let (area, block) = (&new.catalog.areas[0], u64::from(new.catalog.block));
+        let (extent, block) = (&new.catalog.extents[0], u64::from(new.catalog.block));
         for (kept, group) in new.kept.groups.iter().zip(&new.catalog.groups) {
             for shard in 0..group.recovery() {
                 // A shard that is not intact has its digest, and so stays known as lost.
                 if let Some(bytes) = read_recovery(old, kept.nth, shard) {
-                    out.put(area.block(group.first + shard, block).0, &bytes)?;
+                    out.put(extent.block(group.first + shard, block).0, &bytes)?;
                 }
             }
         }

@@ -3,8 +3,8 @@
 #![allow(dead_code)] // each test uses only a part
 
 use fec_core::digest::{Digest, HashKind};
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, Piece, piece_head_len};
 use fec_core::format::sidecar::stat::{Stat, Stats};
 use fec_core::gf256::kernel::Backend;
@@ -16,7 +16,7 @@ use fec_core::set::{EncodedSet, Run, SetEncoder};
 pub(crate) struct Recoded {
     bytes: Vec<u8>,
     of: Generation,
-    area: Area,
+    extent: Extent,
     /// The catalog and the sections behind it.
     pub(crate) metadata: Vec<u8>,
 }
@@ -28,14 +28,14 @@ impl Recoded {
         let of = Piece::parse(&bytes[..len]).expect("a piece").of;
         assert_eq!(of.geometry.shape().sets, 1);
         let (pieces, piece_len) = (of.pieces() as u32, of.piece_len() as u32);
-        let area = Area { start: of.layout.start, blocks: of.layout.blocks, pieces, piece_len };
+        let extent = Extent { start: of.layout.start, blocks: of.layout.blocks, pieces, piece_len };
         let mut metadata = Vec::new();
         for index in 0..of.geometry.shape().code.k() as u32 {
-            let at = area.piece(of.ordinal(0, index), of.layout.block.into()) as usize;
+            let at = extent.piece(of.ordinal(0, index), of.layout.block.into()) as usize;
             metadata.extend_from_slice(&bytes[at + of.head_len()..at + piece_len as usize]);
         }
         metadata.truncate(of.geometry.payload_len() as usize);
-        Recoded { bytes: bytes.to_vec(), of, area, metadata }
+        Recoded { bytes: bytes.to_vec(), of, extent, metadata }
     }
 
     fn catalog_len(&self) -> usize {
@@ -77,8 +77,8 @@ impl Recoded {
     /// Flips a bit of every recovery shard and recomputes its digest.
     pub(crate) fn misremembered(mut self) -> Recoded {
         let block = self.of.layout.block as usize;
-        for nth in 0..self.area.blocks {
-            let at = self.area.block(nth, block as u64).0 as usize;
+        for nth in 0..self.extent.blocks {
+            let at = self.extent.block(nth, block as u64).0 as usize;
             self.bytes[at + 7] ^= 1;
             let digest = shortened(&HashKind::Blake3.digest(&self.bytes[at..at + block]));
             self = self.with_recovery_digest(nth, digest);
@@ -102,7 +102,7 @@ impl Recoded {
     pub(crate) fn build(mut self) -> Vec<u8> {
         let pieces = self.pieces(self.of.layout);
         for (nth, piece) in (0..).zip(pieces) {
-            let at = self.area.piece(nth, self.of.layout.block.into()) as usize;
+            let at = self.extent.piece(nth, self.of.layout.block.into()) as usize;
             self.bytes[at..at + piece.len()].copy_from_slice(&piece);
         }
         self.bytes

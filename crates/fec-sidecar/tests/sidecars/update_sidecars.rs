@@ -49,7 +49,7 @@ fn recovery_blocks_that_serve_nothing_are_no_damage_for_ever() {
 
 /// The nearest piece with a header tells how far a block has moved, even if it belongs to the next generation.
 #[test]
-fn pieces_of_any_area_tell_where_blocks_are() {
+fn pieces_of_any_extent_tell_where_blocks_are() {
     let (arena, first) = protected(&How::default());
     arena.write("d/new", &payload(33, 20_000));
     appended(&arena);
@@ -119,7 +119,7 @@ fn a_sidecar_that_is_cut_short_is_not_built_upon() {
     arena.write("d/new", &payload(1, 9 * BLOCK));
     appended(&arena);
     let second = arena.read("d.fecp");
-    // Its old bytes stand in the first area.
+    // Its old bytes stand in the first extent.
     edit(&arena.path(note(15)), b"edited");
     let mut mended = 0;
     for cut in (1..second.len() - first.len()).step_by((second.len() - first.len()) / 12) {

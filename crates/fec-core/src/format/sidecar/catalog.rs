@@ -1,15 +1,15 @@
 //! The catalog: the record of the files, the assignment of their bytes to shards, and the digests of all shards
 //! (section 17.2).
 
-use super::area::Area;
 use super::entry::{self, Cursor, Entry, EntryKind, FileEntry};
+use super::extent::Extent;
 use super::group::{GroupCode, RECORD_LEN, SidecarGroup};
 use super::piece::check_block;
 use crate::digest::Digest;
 use crate::error::FormatError;
 use crate::format::{is_zero, u32_at, u64_at};
 
-/// Bytes before the areas.
+/// Bytes before the extents.
 const HEAD_LEN: usize = 64;
 /// Bytes of a digest of a position or a recovery shard.
 pub const DIGEST_LEN: usize = 16;
@@ -40,7 +40,7 @@ pub struct Catalog {
     /// Bytes of a block.
     pub block: u32,
     /// Stretches of the sidecar.
-    pub areas: Vec<Area>,
+    pub extents: Vec<Extent>,
     /// Groups, by the order of their positions.
     pub groups: Vec<SidecarGroup>,
     /// Entries, by path.
@@ -84,11 +84,11 @@ impl Catalog {
     /// All bytes before the digests.
     pub fn head_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; HEAD_LEN];
-        for area in &self.areas {
-            out.extend_from_slice(&area.start.to_le_bytes());
-            out.extend_from_slice(&area.blocks.to_le_bytes());
-            out.extend_from_slice(&area.pieces.to_le_bytes());
-            out.extend_from_slice(&area.piece_len.to_le_bytes());
+        for extent in &self.extents {
+            out.extend_from_slice(&extent.start.to_le_bytes());
+            out.extend_from_slice(&extent.blocks.to_le_bytes());
+            out.extend_from_slice(&extent.pieces.to_le_bytes());
+            out.extend_from_slice(&extent.piece_len.to_le_bytes());
             out.extend_from_slice(&[0; 8]);
         }
         self.groups.iter().for_each(|group| group.put(&mut out));
@@ -99,7 +99,7 @@ impl Catalog {
             1,
             self.features(),
             self.block,
-            self.areas.len() as u32,
+            self.extents.len() as u32,
             self.groups.len() as u32,
             self.entries.len() as u32,
         ];
@@ -126,38 +126,39 @@ impl Catalog {
             return Err(FormatError::CriticalCatalog { what: "features", value: features.into() });
         }
         check_block(block)?;
-        let (areas, groups) = (u32_at(head, 12), u32_at(head, 16));
+        let (extents, groups) = (u32_at(head, 12), u32_at(head, 16));
         let (entries, entries_len) = (u32_at(head, 20), u64_at(head, 24));
         if !is_zero(&head[40..]) {
             return Err(FormatError::Catalog("a zero field is not zero"));
         }
-        let records_len = (u64::from(areas) + u64::from(groups)) * RECORD_LEN as u64;
+        let records_len = (u64::from(extents) + u64::from(groups)) * RECORD_LEN as u64;
         let (records, rest) = split(rest, records_len).ok_or(CUT)?;
-        let (areas_bytes, groups_bytes) = records.split_at(areas as usize * RECORD_LEN);
+        let (extents_bytes, groups_bytes) = records.split_at(extents as usize * RECORD_LEN);
         let block_len = u64::from(block);
-        let areas = areas_bytes.chunks_exact(RECORD_LEN).map(|bytes| area(bytes, block_len));
-        let areas: Vec<Area> = areas.collect::<Result<_, _>>()?;
+        let extents = extents_bytes.chunks_exact(RECORD_LEN).map(|bytes| extent(bytes, block_len));
+        let extents: Vec<Extent> = extents.collect::<Result<_, _>>()?;
         let groups = groups_bytes
             .chunks_exact(RECORD_LEN)
-            .map(|bytes| SidecarGroup::parse(bytes, &areas, features & WIDE != 0));
+            .map(|bytes| SidecarGroup::parse(bytes, &extents, features & WIDE != 0));
         let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
-        if areas.is_empty() || groups.is_empty() {
-            return Err(FormatError::Catalog("it has no area, or no group"));
+        if extents.is_empty() || groups.is_empty() {
+            return Err(FormatError::Catalog("it has no extent, or no group"));
         }
-        let ends =
-            areas.iter().map(|area| area.start.saturating_add(area.len(block_len).unwrap_or(u64::MAX)));
-        if areas.iter().skip(1).zip(ends).any(|(next, end)| next.start < end) {
-            return Err(FormatError::Catalog("areas overlap, or are not in order"));
+        let ends = extents
+            .iter()
+            .map(|extent| extent.start.saturating_add(extent.len(block_len).unwrap_or(u64::MAX)));
+        if extents.iter().skip(1).zip(ends).any(|(next, end)| next.start < end) {
+            return Err(FormatError::Catalog("extents overlap, or are not in order"));
         }
         let mut shards: Vec<(u32, u64, u64)> =
-            groups.iter().map(|group| (group.area, group.first, group.first + group.recovery())).collect();
+            groups.iter().map(|group| (group.extent, group.first, group.first + group.recovery())).collect();
         shards.sort_unstable();
         if shards.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].2 > pair[1].1) {
             return Err(FormatError::Catalog("two groups share recovery shards"));
         }
         let (entries_bytes, rest) = split(rest, entries_len).ok_or(CUT)?;
         // Each position and recovery shard has a digest in the catalog, so their number cannot be a lie.
-        let catalog = Catalog { block, areas, groups, entries: Vec::new() };
+        let catalog = Catalog { block, extents, groups, entries: Vec::new() };
         let digests_len = catalog.digests().saturating_mul(DIGEST_LEN as u64);
         let (digests, rest) =
             split(rest, digests_len).ok_or(FormatError::Catalog("it has not one digest for each shard"))?;
@@ -250,19 +251,19 @@ fn split(bytes: &[u8], len: u64) -> Option<(&[u8], &[u8])> {
     usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len))
 }
 
-fn area(bytes: &[u8], block: u64) -> Result<Area, FormatError> {
-    let area = Area {
+fn extent(bytes: &[u8], block: u64) -> Result<Extent, FormatError> {
+    let extent = Extent {
         start: u64_at(bytes, 0),
         blocks: u64_at(bytes, 8),
         pieces: u32_at(bytes, 16),
         piece_len: u32_at(bytes, 20),
     };
-    let end = area.len(block).and_then(|len| area.start.checked_add(len));
-    let is_possible = area.pieces >= 2 && end.is_some_and(|end| end < 1 << 62);
+    let end = extent.len(block).and_then(|len| extent.start.checked_add(len));
+    let is_possible = extent.pieces >= 2 && end.is_some_and(|end| end < 1 << 62);
     if !is_possible || !is_zero(&bytes[24..]) {
-        return Err(FormatError::Catalog("an area is not possible"));
+        return Err(FormatError::Catalog("an extent is not possible"));
     }
-    Ok(area)
+    Ok(extent)
 }
 
 #[cfg(test)]
@@ -298,11 +299,11 @@ mod tests {
         let entries = entries.map(|(path, kind)| Entry { path: path.as_bytes().into(), kind });
         let catalog = Catalog {
             block: 1024,
-            areas: vec![Area { start: 0, blocks: 8, pieces: 3, piece_len: 512 }],
+            extents: vec![Extent { start: 0, blocks: 8, pieces: 3, piece_len: 512 }],
             groups: vec![SidecarGroup {
                 code: GroupCode::Small(Code::new(5, 2).unwrap()),
                 sets: 2,
-                area: 0,
+                extent: 0,
                 first: 4,
             }],
             entries: entries.to_vec(),
@@ -381,9 +382,9 @@ mod tests {
             ("in a file", |c| c.entries[2].kind = EntryKind::Symlink((*b"x").into())),
             ("a link to a folder", |c| c.entries[5].kind = EntryKind::HardLink(2)),
             ("a link to itself", |c| c.entries[5].kind = EntryKind::HardLink(5)),
-            ("recovery behind the area", |c| c.groups[0].first = 5),
-            ("an area of one piece", |c| c.areas[0].pieces = 1),
-            ("areas overlap", |c| c.areas.push(c.areas[0])),
+            ("recovery behind the extent", |c| c.groups[0].first = 5),
+            ("an extent of one piece", |c| c.extents[0].pieces = 1),
+            ("extents overlap", |c| c.extents.push(c.extents[0])),
             ("groups share shards", |c| c.groups.push(c.groups[0])),
             ("no group", |c| c.groups.clear()),
         ];

@@ -1,12 +1,12 @@
 //! Groups: positions and recovery shards that share a code, in sets (section 17.1).
 
-use super::area::Area;
+use super::extent::Extent;
 use crate::area::AreaCode;
 use crate::block::Code;
 use crate::error::FormatError;
 use crate::format::{is_zero, u32_at, u64_at};
 
-/// Bytes of the record of an area or a group.
+/// Bytes of the record of an extent or a group.
 pub(super) const RECORD_LEN: usize = 32;
 /// Neighbouring positions that stay in one set of a wide code.
 pub const RUN: u64 = 128;
@@ -53,9 +53,9 @@ pub struct SidecarGroup {
     pub code: GroupCode,
     /// G.
     pub sets: u32,
-    /// The area of the group's recovery shards.
-    pub area: u32,
-    /// The block of the area at which they begin.
+    /// The extent of the group's recovery shards.
+    pub extent: u32,
+    /// The block of the extent at which they begin.
     pub first: u64,
 }
 
@@ -111,7 +111,7 @@ impl SidecarGroup {
         out.extend_from_slice(&(self.code.k() as u16).to_le_bytes());
         out.extend_from_slice(&(self.code.m() as u16).to_le_bytes());
         out.extend_from_slice(&self.sets.to_le_bytes());
-        out.extend_from_slice(&self.area.to_le_bytes());
+        out.extend_from_slice(&self.extent.to_le_bytes());
         out.extend_from_slice(&self.code.number().to_le_bytes());
         out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&self.first.to_le_bytes());
@@ -119,18 +119,22 @@ impl SidecarGroup {
     }
 
     /// Parses a record. `has_wide` tells whether the code may be a wide one.
-    pub(super) fn parse(bytes: &[u8], areas: &[Area], has_wide: bool) -> Result<SidecarGroup, FormatError> {
+    pub(super) fn parse(
+        bytes: &[u8],
+        extents: &[Extent],
+        has_wide: bool,
+    ) -> Result<SidecarGroup, FormatError> {
         const WRONG: FormatError = FormatError::Catalog("a group is not possible");
         let (counts, number) = (u32_at(bytes, 0) as usize, u32_at(bytes, 12));
         let (k, m) = (counts & 0xffff, counts >> 16);
-        let (sets, area, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
+        let (sets, extent, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
         let code = match number {
             0 => Code::new(k, m).ok().map(GroupCode::Small),
             1 if has_wide => AreaCode::new(k, m).ok().map(GroupCode::Wide),
             _ => None,
         };
-        let group = SidecarGroup { code: code.ok_or(WRONG)?, sets, area, first };
-        let blocks = areas.get(area as usize).ok_or(WRONG)?.blocks;
+        let group = SidecarGroup { code: code.ok_or(WRONG)?, sets, extent, first };
+        let blocks = extents.get(extent as usize).ok_or(WRONG)?.blocks;
         let is_possible = m > 0
             && sets > 0
             && group.code.k().is_multiple_of(group.run())
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     fn group(code: GroupCode, sets: u32) -> SidecarGroup {
-        SidecarGroup { code, sets, area: 0, first: 0 }
+        SidecarGroup { code, sets, extent: 0, first: 0 }
     }
 
     fn groups() -> [SidecarGroup; 4] {

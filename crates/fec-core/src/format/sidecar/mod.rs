@@ -1,7 +1,7 @@
 //! Sidecars: recovery shards for files that stay where they are (format specification, section 17).
 //!
 //! - [`anchor`]: hashes that find moved blocks.
-//! - [`area`]: the places of pieces and recovery shards in a sidecar.
+//! - [`extent`]: the places of pieces and recovery shards in a sidecar.
 //! - [`piece`]: the pieces that the metadata is coded into.
 //! - [`difference`]: metadata as a difference to that of a generation before.
 //! - [`catalog`]: the record of the files, the assignment of their bytes to shards, and the digests of all shards.
@@ -11,10 +11,10 @@
 //! - [`policy`]: what may happen to which paths; it is one of these parts.
 
 pub mod anchor;
-pub mod area;
 pub mod catalog;
 pub mod difference;
 mod entry;
+pub mod extent;
 pub mod group;
 pub mod parts;
 pub mod piece;

@@ -21,9 +21,9 @@ pub struct Layout {
     pub before: Digest,
     /// The number of the generation, from 1.
     pub generation: u64,
-    /// The offset of the area of the pieces.
+    /// The offset of the extent of the pieces.
     pub start: u64,
-    /// Blocks of recovery shards in the area.
+    /// Blocks of recovery shards in the extent.
     pub blocks: u64,
     /// Bytes of the catalog; as many as the payload has, if that is a difference.
     pub catalog_len: u64,
@@ -119,8 +119,8 @@ impl Generation {
         self.layout.catalog_len == self.geometry.payload_len()
     }
 
-    /// The offset behind the area.
-    fn area_end(&self) -> u128 {
+    /// The offset behind the extent.
+    fn extent_end(&self) -> u128 {
         let Layout { start, blocks, block, .. } = self.layout;
         let pieces = u128::from(self.pieces()) * u128::from(self.piece_len());
         u128::from(start) + u128::from(blocks) * u128::from(block) + pieces
@@ -195,7 +195,7 @@ impl Piece {
             return Err(FormatError::NotCanonical("there are too many pieces"));
         }
         let of = Generation { geometry, root: array_at(head, 64), layout };
-        if of.area_end() >= 1 << 62 {
+        if of.extent_end() >= 1 << 62 {
             return Err(NOT_POSSIBLE);
         }
         Ok(Piece { set, index, of })

@@ -1,7 +1,7 @@
 //! Opens sidecars: by their root, a signature, or keys.
 
 use super::{Newer, Sidecar};
-use crate::catalog::generations::{Links, Opened, Parsed, Seen, Wanted, area_of, broken, choose};
+use crate::catalog::generations::{Links, Opened, Parsed, Seen, Wanted, broken, choose, extent_of};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Found, Reader, shifts, stored};
 use crate::catalog::sealed::{self, SealedBytes};
@@ -258,14 +258,14 @@ impl Meant {
         })
     }
 
-    /// The earlier generations whose areas the one that is meant still has, from the newest on.
+    /// The earlier generations whose extents the one that is meant still has, from the newest on.
     fn older(&self) -> Vec<Generation> {
         let catalog = &self.parsed.catalog;
-        let (_, areas_before) = catalog.areas.split_last().expect("a catalog has an area");
-        // An update keeps the block: an area in other blocks would be written over what stands in these.
+        let (_, extents_before) = catalog.extents.split_last().expect("a catalog has an extent");
+        // An update keeps the block: an extent in other blocks would be written over what stands in these.
         let is_before = |other: &&Generation| {
             other.layout.block == catalog.block
-                && area_of(other).is_some_and(|area| areas_before.contains(&area))
+                && extent_of(other).is_some_and(|extent| extents_before.contains(&extent))
         };
         let mut older: Vec<Generation> = self.links.chain(self.of()).filter(is_before).copied().collect();
         // The chain may be broken between this generation and the whole one that it needs.

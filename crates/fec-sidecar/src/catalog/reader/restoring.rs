@@ -1,11 +1,11 @@
 //! Restores metadata from its pieces.
 
 use super::{Found, Places, Reader};
-use crate::catalog::generations::{Opened, PiecesFound, area_of};
+use crate::catalog::generations::{Opened, PiecesFound, extent_of};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
-use fec_core::format::sidecar::area::Area;
 use fec_core::format::sidecar::difference::Difference;
+use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::set::{Run, SetDecoder};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ impl Reader<'_> {
 
     /// The payload of an encoding, if enough of its pieces are intact.
     fn restore(&self, of: Generation, places: &Places) -> std::io::Result<Option<Opened>> {
-        let Some(area) = area_of(&of) else { return Ok(None) };
+        let Some(extent) = extent_of(&of) else { return Ok(None) };
         let shape = *of.geometry.shape();
         if let Places::Found(found) = places
             && found.len() < shape.code.k() * shape.sets as usize
@@ -57,7 +57,7 @@ impl Reader<'_> {
         let mut restoring = Restoring {
             reader: self,
             of,
-            area,
+            extent,
             places,
             tree: None,
             body: vec![0; shape.shard_len],
@@ -74,7 +74,7 @@ impl Reader<'_> {
             restoring.restore_set(set, &tree, &proved);
         }
         let Restoring { metadata, pieces, rule, .. } = restoring;
-        let (_, first) = places.extent(&of);
+        let (_, first) = places.span(&of);
         let catalog_len = of.layout.catalog_len;
         Ok(Some(Opened { of, rule, first, metadata, catalog_len, pieces, difference: None }))
     }
@@ -97,7 +97,7 @@ type ProvedPiece = (u32, Vec<u8>, Vec<u8>);
 struct Restoring<'a> {
     reader: &'a Reader<'a>,
     of: Generation,
-    area: Area,
+    extent: Extent,
     places: &'a Places,
     /// The X that the pieces so far lead to.
     tree: Option<Digest>,
@@ -117,7 +117,7 @@ impl Restoring<'_> {
         let mut proved: Vec<ProvedPiece> = Vec::new();
         let mut intact = 0;
         for index in 0..n as u32 {
-            let expected = self.area.piece(self.of.ordinal(set, index), self.of.layout.block.into());
+            let expected = self.extent.piece(self.of.ordinal(set, index), self.of.layout.block.into());
             let found = self.find_piece((set, index), &expected);
             if found.as_ref().is_none_or(|(at, _)| *at != expected) {
                 self.pieces.displaced += 1;

@@ -174,13 +174,13 @@ impl Admit for Coding<'_> {
     }
 }
 
-/// Hands blocks of the last area, from number `first` on, to `put` with their offsets.
+/// Hands blocks of the last extent, from number `first` on, to `put` with their offsets.
 fn put_blocks(catalog: &Catalog, first: u64, bytes: &[u8], put: &Put<'_>) -> Result<()> {
     let block = u64::from(catalog.block);
-    let area = &catalog.areas[catalog.areas.len() - 1];
+    let extent = &catalog.extents[catalog.extents.len() - 1];
     let (mut nth, mut left) = (first, bytes);
     while !left.is_empty() {
-        let (at, in_one_go) = area.block(nth, block);
+        let (at, in_one_go) = extent.block(nth, block);
         let now = left.len().min((in_one_go * block) as usize);
         put(at, &left[..now])?;
         left = &left[now..];

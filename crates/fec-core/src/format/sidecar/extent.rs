@@ -2,8 +2,8 @@
 
 /// A stretch of a sidecar: blocks of recovery shards, and pieces evenly between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Area {
-    /// Offset of the area in the sidecar.
+pub struct Extent {
+    /// Offset of the extent in the sidecar.
     pub start: u64,
     /// Blocks of recovery shards.
     pub blocks: u64,
@@ -13,7 +13,7 @@ pub struct Area {
     pub piece_len: u32,
 }
 
-impl Area {
+impl Extent {
     /// The number of blocks before piece `nth`.
     fn blocks_before(&self, nth: u64) -> u64 {
         (u128::from(nth) * u128::from(self.blocks) / u128::from(self.pieces - 1)) as u64
@@ -43,7 +43,7 @@ impl Area {
         [behind - 1, behind]
     }
 
-    /// The bytes of the area; `None` beyond all limits.
+    /// The bytes of the extent; `None` beyond all limits.
     pub fn len(&self, block: u64) -> Option<u64> {
         let pieces = u64::from(self.pieces) * u64::from(self.piece_len);
         self.blocks.checked_mul(block)?.checked_add(pieces).filter(|len| *len < 1 << 62)
@@ -56,27 +56,27 @@ mod tests {
 
     /// Compares each piece and block with the specification's formula.
     #[test]
-    fn pieces_and_blocks_fill_the_area() {
+    fn pieces_and_blocks_fill_the_extent() {
         for (blocks, pieces) in [(0, 2), (1, 2), (1, 9), (5, 2), (7, 3), (100, 128), (1000, 128), (36, 4)] {
-            let (block, area) = (1024, Area { start: 4096, blocks, pieces, piece_len: 320 });
+            let (block, extent) = (1024, Extent { start: 4096, blocks, pieces, piece_len: 320 });
             let mut parts: Vec<(u64, u64)> =
-                (0..pieces.into()).map(|t| (area.piece(t, block), 320)).collect();
+                (0..pieces.into()).map(|t| (extent.piece(t, block), 320)).collect();
             for nth in 0..blocks {
-                let (at, in_one_go) = area.block(nth, block);
+                let (at, in_one_go) = extent.block(nth, block);
                 let before =
                     (0..u64::from(pieces)).filter(|t| t * blocks / u64::from(pieces - 1) <= nth).count();
-                assert_eq!(at, 4096 + nth * block + before as u64 * 320, "block {nth} of {area:?}");
-                assert_eq!(area.neighbours(nth), [before as u64 - 1, before as u64]);
-                assert!((1..in_one_go).all(|more| area.block(nth + more, block).0 == at + more * block));
-                assert_eq!(area.piece(before as u64, block), at + in_one_go * block);
+                assert_eq!(at, 4096 + nth * block + before as u64 * 320, "block {nth} of {extent:?}");
+                assert_eq!(extent.neighbours(nth), [before as u64 - 1, before as u64]);
+                assert!((1..in_one_go).all(|more| extent.block(nth + more, block).0 == at + more * block));
+                assert_eq!(extent.piece(before as u64, block), at + in_one_go * block);
                 parts.push((at, block));
             }
             parts.sort_unstable();
             let end = parts.iter().fold(4096, |end, (at, len)| {
-                assert_eq!(*at, end, "{area:?}");
+                assert_eq!(*at, end, "{extent:?}");
                 at + len
             });
-            assert_eq!(Some(end - 4096), area.len(block));
+            assert_eq!(Some(end - 4096), extent.len(block));
         }
     }
 }
