@@ -105,6 +105,8 @@ class Year:
                     return
             except OSError:
                 time.sleep(0.02)
+        # The file system would read the bytes that it has in memory, and not those that rot.
+        raise OSError("%s is still mounted: perhaps in the namespace of another process" % self.image)
 
     def end(self):
         if self.image:
