@@ -105,7 +105,7 @@ impl Base {
         self.path.join(OsStr::from_bytes(&self.real(path)))
     }
 
-    fn open_within(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    pub(super) fn open_within(&self, path: &[u8], flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
         if path.is_empty() {
             return rustix::fs::openat(&self.folder, ".", flags | OFlags::CLOEXEC, mode);
         }
@@ -295,7 +295,7 @@ impl Base {
 }
 
 /// The part of a path, if it is the name of an entry.
-fn checked(part: &[u8]) -> rustix::io::Result<&OsStr> {
+pub(super) fn checked(part: &[u8]) -> rustix::io::Result<&OsStr> {
     match part {
         b"" | b"." | b".." => Err(Errno::INVAL),
         part => Ok(OsStr::from_bytes(part)),

@@ -26,6 +26,7 @@ mod readers;
 pub mod small;
 pub mod source;
 pub mod spool;
+pub mod stats;
 pub mod system;
 pub mod temporary;
 

@@ -7,12 +7,12 @@ use crate::{Proof, Sidecar};
 use fec_base::io::base::{Base, file_type};
 use fec_core::format::sidecar::stat::mark;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use std::io;
 
 impl Sidecar {
     /// The proof of the record of a file with this stat.
-    fn record(&self, stat: &rustix::fs::Stat) -> Record {
+    fn record(&self, stat: &Stat) -> Record {
         match self.proof {
             Proof::Nothing => Record::Believed,
             Proof::Root => Record::Unproved,
@@ -28,12 +28,12 @@ impl Sidecar {
     }
 
     /// Compares the time of a stat with the recorded one. A sidecar without marks is taken exactly.
-    pub(crate) fn time_of(&self, nth: usize, stat: &rustix::fs::Stat) -> Time {
+    pub(crate) fn time_of(&self, nth: usize, stat: &Stat) -> Time {
         time_of(modified(stat), recorded_time(self.stats.entries[nth]), !self.stats.marks.is_empty())
     }
 
     /// The facts about an entry that was recorded as a regular file, as far as a stat tells: its bytes count as others.
-    pub(crate) fn facts(&self, nth: usize, file: &FileEntry, stat: &rustix::fs::Stat) -> Facts {
+    pub(crate) fn facts(&self, nth: usize, file: &FileEntry, stat: &Stat) -> Facts {
         Facts {
             is_file: file_type(stat) == FileType::RegularFile,
             has_size: stat.st_size as u64 == file.size,
@@ -50,14 +50,14 @@ impl Sidecar {
 /// The time of modification in a stat.
 // The integer types differ between systems.
 #[allow(clippy::unnecessary_cast)]
-pub(crate) fn modified(stat: &rustix::fs::Stat) -> (i64, u32) {
+pub(crate) fn modified(stat: &Stat) -> (i64, u32) {
     (stat.st_mtime as i64, stat.st_mtime_nsec as u32)
 }
 
 /// The mark of a file with this stat.
 // The integer types differ between systems.
 #[allow(clippy::unnecessary_cast)]
-pub(crate) fn mark_of(stat: &rustix::fs::Stat) -> u64 {
+pub(crate) fn mark_of(stat: &Stat) -> u64 {
     let (seconds, nanos) = changed(stat);
     mark((seconds, nanos as u32), stat.st_ino as u64)
 }
@@ -82,8 +82,13 @@ impl From<State> for ByStat {
 
 /// The finding on an entry by its stat alone.
 pub(crate) fn state_by_stat(sidecar: &Sidecar, base: &Base, nth: usize) -> ByStat {
+    state_of_stat(sidecar, base, nth, base.stat(&sidecar.catalog.entries[nth].path))
+}
+
+/// The finding on an entry whose stat was taken.
+pub(crate) fn state_of_stat(sidecar: &Sidecar, base: &Base, nth: usize, stat: io::Result<Stat>) -> ByStat {
     let entry = &sidecar.catalog.entries[nth];
-    let stat = match base.stat(&entry.path) {
+    let stat = match stat {
         Ok(stat) => stat,
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return State::Missing.into();
@@ -145,7 +150,7 @@ fn file_of(sidecar: &Sidecar, nth: usize) -> Option<&FileEntry> {
 
 /// Tells whether the path of a file, or of a hard link to one, still has the recorded look: a regular file with the
 /// recorded size and time.
-pub(crate) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &rustix::fs::Stat) -> bool {
+pub(crate) fn looks_as_it_did(sidecar: &Sidecar, nth: usize, stat: &Stat) -> bool {
     file_of(sidecar, nth).is_some_and(|file| {
         let facts = sidecar.facts(nth, file, stat);
         facts.is_file && facts.has_size && facts.time != Time::Other

@@ -7,7 +7,7 @@ mod unprotected;
 
 use crate::Sidecar;
 use crate::catalog::positions::Positions;
-use crate::examine::by_stat::{Known, state_by_stat};
+use crate::examine::by_stat::{ByStat, Known, state_by_stat, state_of_stat};
 use crate::examine::findings::{Examined, Scope};
 use crate::examine::looker::{CHUNK, FileReport, Job, Looker};
 use crate::examine::selection::Selection;
@@ -15,6 +15,7 @@ use crate::examine::verdict::State;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::Result;
 use fec_base::io::base::{Base, file_type};
+use fec_base::io::stats::Stats;
 use fec_base::threads::Threads;
 use fec_core::digest::{Digest, blocks};
 use fec_core::executor::{Executor, into_value, lock};
@@ -220,7 +221,7 @@ impl Files<'_> {
         }
         survey.reports.retain(|(nth, _)| again.binary_search(nth).is_err());
         survey.files.clear();
-        again.iter().for_each(|nth| self.survey_entry(survey, *nth));
+        self.survey_entries(survey, again.iter().copied());
         let jobs: Vec<Job> = survey.files.iter().flat_map(|entry| self.jobs(*entry)).collect();
         survey.add(self.look_at(&jobs, None, context));
         self.meter.check()?;
@@ -239,14 +240,22 @@ impl Files<'_> {
         let (states, facts) = (vec![State::Intact; all], vec![None; all]);
         let mut survey = Survey { states, facts, reports: Vec::new(), files: Vec::new() };
         let looks_at = if self.scope == Scope::Sidecar { 0 } else { all };
-        (0..looks_at).for_each(|nth| self.survey_entry(&mut survey, nth));
+        self.survey_entries(&mut survey, 0..looks_at);
         survey
     }
 
-    /// Takes the stat of an entry.
-    fn survey_entry(&self, survey: &mut Survey, nth: usize) {
+    /// Takes the stats of entries.
+    fn survey_entries(&self, survey: &mut Survey, entries: impl Iterator<Item = usize>) {
+        let mut stats = Stats::new(self.base);
+        for nth in entries {
+            let stat = stats.stat(&self.sidecar.catalog.entries[nth].path);
+            self.survey_entry(survey, nth, state_of_stat(self.sidecar, self.base, nth, stat));
+        }
+    }
+
+    /// Takes in the finding on an entry by its stat.
+    fn survey_entry(&self, survey: &mut Survey, nth: usize, found: ByStat) {
         let entry = &self.sidecar.catalog.entries[nth];
-        let found = state_by_stat(self.sidecar, self.base, nth);
         survey.states[nth] = found.state;
         survey.facts[nth] = found.facts;
         if let EntryKind::File(file) = &entry.kind {
