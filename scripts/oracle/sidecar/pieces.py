@@ -81,8 +81,8 @@ def layout_block(layout):
 
 
 def walk(data, notes):
-    """§17.5: the pieces at their places, extent by extent; and whether the file consists of extents that have all their
-    pieces"""
+    """§17.5: the pieces at their places, extent by extent; and whether the file consists of extents that have all
+    their pieces"""
     pieces, pos, complete = [], 0, True
     while pos < len(data):
         if data[pos:pos + 8] != MAGIC_P:

@@ -3,7 +3,7 @@
 use super::super::LiveError;
 use super::super::address::Address;
 use super::super::chunk::{Arrival, Chunk};
-use super::socket::{Bound, Interface, any, bind, enlarge, join, wait_for};
+use super::socket::{Bound, Interface, any, bind, enlarge, join, moved_to, wait_for};
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::event::PollFlags;
@@ -125,15 +125,10 @@ impl PacketReceiver {
         };
         let mut bound = bound.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(number) = bound.new_number(Instant::now()) else { return };
-        let mut at = again.at;
-        if let SocketAddr::V6(at) = &mut at
-            && at.scope_id() > 0
-        {
-            at.set_scope_id(number);
-        }
         // An interface that is not ready yet, or gone again, is looked for again.
         let dropped = self.open_now().dropped().unwrap_or(0);
-        if let Ok(open) = bind(at, &again.interface).and_then(|socket| Open::new(socket, dropped)) {
+        let opened = bind(moved_to(number, again.at), &again.interface);
+        if let Ok(open) = opened.and_then(|socket| Open::new(socket, dropped)) {
             bound.follow(number);
             *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
         }

@@ -1,7 +1,8 @@
 //! Sends packets, many with one system call where the kernel can.
 
 use super::super::address::Address;
-use super::socket::{Bound, HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM, any, as_far_as_possible, wait};
+use super::socket::{Bound, HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM};
+use super::socket::{any, as_far_as_possible, moved_to, wait};
 use super::system;
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{Transmit, UdpSocketState};
@@ -293,12 +294,7 @@ impl PacketSender {
     fn follow_interface(&mut self) {
         let Some((interface, bound)) = &mut self.through else { return };
         let Some(number) = bound.new_number(Instant::now()) else { return };
-        let mut to = self.to;
-        if let SocketAddr::V6(to) = &mut to
-            && to.scope_id() > 0
-        {
-            to.set_scope_id(number);
-        }
+        let to = moved_to(number, self.to);
         // An interface that is not ready yet, or gone again, is looked for again.
         if let Ok(opened) = PacketSender::open_at(to, interface) {
             bound.follow(number);

@@ -113,6 +113,16 @@ impl Bound {
     }
 }
 
+/// The same address on the interface of another number, if it is of one interface.
+pub(super) fn moved_to(number: u32, mut at: SocketAddr) -> SocketAddr {
+    if let SocketAddr::V6(at) = &mut at
+        && at.scope_id() > 0
+    {
+        at.set_scope_id(number);
+    }
+    at
+}
+
 fn number_of(name: &str) -> io::Result<u32> {
     system::number_of(&Socket::new(Domain::IPV4, Type::DGRAM, None)?, name)
 }

@@ -174,7 +174,8 @@ impl Backend {
         unsafe { (self.kernel.stream.eliminate)(dst, rows, factors) }
     }
 
-    /// Writes sums of rows, each times a factor: `dst[i] = Σ factors[i · src.len() + j] · src[j]`. `tables` is scratch.
+    /// Writes sums of rows, each times a factor: `dst[i] = Σ factors[i · src.len() + j] · src[j]`. `tables` is
+    /// scratch.
     ///
     /// # Panics
     ///
