@@ -51,10 +51,12 @@ def b3_compress(cv, m, counters, length, flags, count):
     return [v[i] ^ v[i + 8] for i in range(8)]
 
 
-def own_blake3(inputs, key=None):
-    """BLAKE3 of several inputs of one length (keyed when a key is given)."""
+def own_blake3(inputs, key=None, first=0, is_whole=True):
+    """BLAKE3 of several inputs of one length (keyed when a key is given). Inputs that are not whole are subtrees of
+    longer ones, from chunk number `first` on; the results are chaining values then."""
     words = struct.unpack("<8I", key) if key else B3_IV
     base = KEYED if key else 0
+    root_flag = ROOT_FLAG if is_whole else 0
     size = len(inputs[0])
 
     def start(count):
@@ -71,13 +73,13 @@ def own_blake3(inputs, key=None):
     full = (size - 1) // 1024 if size else 0       # chunks before the last one
     levels = [[] for _ in inputs]
     if full:
-        values = chunk_values([x[1024 * c:1024 * c + 1024] for x in inputs for c in range(full)], list(range(full)) * len(inputs), 0)
+        values = chunk_values([x[1024 * c:1024 * c + 1024] for x in inputs for c in range(full)], list(range(first, first + full)) * len(inputs), 0)
         levels = [values[full * j:full * j + full] for j in range(len(inputs))]
-    for level, value in zip(levels, chunk_values([x[1024 * full:] for x in inputs], [full] * len(inputs), 0 if full else ROOT_FLAG)):
+    for level, value in zip(levels, chunk_values([x[1024 * full:] for x in inputs], [first + full] * len(inputs), 0 if full else root_flag)):
         level.append(value)
     while len(levels[0]) > 1:
         blocks = [level[j] + level[j + 1] for level in levels for j in range(0, len(level) - 1, 2)]
-        flags = base | PARENT | (ROOT_FLAG if len(levels[0]) == 2 else 0)
+        flags = base | PARENT | (root_flag if len(levels[0]) == 2 else 0)
         cv = b3_compress(start(len(blocks)), block_lanes(blocks, "<"), [0] * len(blocks), 64, flags, len(blocks))
         values, pairs = lanes_to_hashes(cv, len(blocks), "<"), len(levels[0]) // 2
         levels = [values[pairs * j:pairs * j + pairs] + level[2 * pairs:] for j, level in enumerate(levels)]

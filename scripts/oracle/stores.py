@@ -1,8 +1,9 @@
-"""The second implementation of payloads in stores, written from section 18 of docs/FORMAT.md ("§" refers to that file).
+"""The second implementation of payloads in stores, written from sections 18 and 9.5 of docs/FORMAT.md ("§" refers to
+that file).
 
     oracle stores restore --root HEX -o OUT FOLDER…    from folders that stores keep their objects in
-    oracle stores golden DIR                           writes manifest.json (the same bytes on each run)
-    oracle stores check DIR                            reads it again
+    oracle stores golden DIR                           writes manifest.json and outlines.json, always the same
+    oracle stores check DIR                            reads them again
 
 Exit codes: 0 ok, 3 cannot be restored, 5 invalid, 6 refused. Needs Python 3.9 and nothing else.
 """
@@ -12,7 +13,7 @@ import os
 import struct
 import sys
 
-from . import encoding
+from . import encoding, outlines
 from .encoding import BLAKE3, SHA256, Fault, Notes, crc32c, digest
 
 MAGIC_L = bytes.fromhex("896665634C0D0A1A")
@@ -240,10 +241,14 @@ def main():
     except Fault as fault:
         print("%s: %s" % (fault.cls, fault.text), file=sys.stderr)
         return encoding.EXIT[fault.cls]
-    path = os.path.join(options.folder, "manifest.json")
+    path, outlined = (os.path.join(options.folder, name) for name in ("manifest.json", "outlines.json"))
     if options.command == "golden":
-        encoding.store(path, (json.dumps(list(vectors()), indent=1, ensure_ascii=False) + "\n").encode())
+        for file, of in ((path, vectors()), (outlined, outlines.vectors())):
+            encoding.store(file, (json.dumps(list(of), indent=1, ensure_ascii=False) + "\n").encode())
         return 0
+    with open(outlined, encoding="utf-8") as f:
+        for vector in json.load(f):
+            outlines.check(vector)
     with open(path, encoding="utf-8") as f:
         for vector in json.load(f):
             data = bytes.fromhex(vector["bytes"])

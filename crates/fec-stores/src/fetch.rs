@@ -412,7 +412,7 @@ impl<'a> Fetch<'a> {
     /// another size, come last.
     pub(super) fn doubts(&self, (_, place): Key, object: &Object) -> u32 {
         let at = self.places.get(place);
-        u32::from(object.size != self.encoding.layout().file_len)
+        u32::from(!self.encoding.has_len(object.size))
             + u32::from(at.has_lied())
             + u32::from(self.begun.contains(&place))
             + 2 * u32::from(at.is_given_up())
@@ -467,6 +467,7 @@ impl<'scope> Crew<'scope, '_> {
             meter: fetch.meter,
             key,
             size,
+            len: fetch.encoding.layout().file_len,
             tries,
             partial: fetch.room.partial(key.0, key.1),
             path: fetch.room.shard_of(key.0),

@@ -251,7 +251,8 @@ impl Object<'_> {
         }
         let layout = encoding.layout();
         // If bytes were lost or gained, each end of the object gives other places.
-        let bases = [0, i128::from(size) - i128::from(layout.file_len)];
+        let ends = [layout.file_len, encoding.outlined_len()].map(|len| i128::from(size) - i128::from(len));
+        let bases = [0, ends[0], ends[1]];
         let places = bases.into_iter().flat_map(|base| layout.metas().map(|at| base + i128::from(at)));
         for at in places {
             if !tried.insert((at, encoding.meta_len)) {

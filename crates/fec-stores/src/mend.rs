@@ -6,7 +6,7 @@ use super::find::Candidate;
 use super::keys;
 use super::object::Put;
 use super::placement::Placement;
-use super::put::put;
+use super::put::{Expected, put};
 use super::send::Missing;
 use super::stored::{Stored, failure};
 use super::target::Target;
@@ -16,11 +16,13 @@ use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
 use fec_base::io::output::{OWNER_ALONE, Policy};
 use fec_base::io::temporary::remove_stale;
 use fec_base::io::{ReadAt, list};
+use fec_core::format::outline;
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
 use fecfile::error::EncodingError;
 use fecfile::{Archive, Repair};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +106,7 @@ impl Stored<'_> {
             let bytes = self.manifest.to_bytes();
             let key = keys::manifest(&self.root);
             for place in lacking {
-                let expected = (key.as_str(), bytes.len() as u64, &bytes[..]);
+                let expected = Expected::manifest(&key, &bytes);
                 let done = how.dry_run || {
                     let done = put(self.places, place, &&bytes[..], expected, &self.places.cancel);
                     done.map_err(|why| repaired.missing.push(Missing { shard: None, place, why })).is_ok()
@@ -156,7 +158,8 @@ impl Stored<'_> {
             return Ok(None);
         }
         let encoding = &self.manifest.segments[segment as usize];
-        let size = encoding.layout().file_len;
+        // No list has told the sizes.
+        let size = 0;
         let copies =
             doubtful.iter().flat_map(|index| state.intact[index].iter().map(|place| (*index, *place)));
         let copies = copies.map(|(index, place)| Candidate { index, place, size }).collect();
@@ -295,10 +298,11 @@ impl Stored<'_> {
         repaired: &mut StoredRepaired,
     ) -> Result<()> {
         let encoding = &self.manifest.segments[segment as usize];
-        let file = File::open(path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
+        let fail = |e| Error::io(Action::Read, Place::Temporary, e);
+        let file = Outlined::new(File::open(path).map_err(fail)?, encoding).map_err(fail)?;
         let header = ShardHeader { index, encoding: *encoding }.to_bytes();
         let key = keys::shard(&encoding.root, index);
-        let expected = (key.as_str(), encoding.layout().file_len, &header[..]);
+        let expected = Expected::shard(&key, encoding, &header);
         let mut why = StoreError::Failed("every domain holds as many shards of the segment as it may".into());
         let mut tried = how.to.first().copied().unwrap_or(0);
         let mut own = damaged.first().copied();
@@ -369,6 +373,38 @@ impl Spread {
     /// Bars a place from further shards.
     fn leave_out(&mut self, place: usize) {
         self.held.remove(&place);
+    }
+}
+
+/// A shard file in the folder, and the outlines that stand behind it in a store.
+struct Outlined {
+    file: File,
+    file_len: u64,
+    outlines: Vec<u8>,
+}
+
+impl Outlined {
+    fn new(file: File, encoding: &Encoding) -> io::Result<Outlined> {
+        let layout = encoding.layout();
+        let read = |at, out: &mut [u8]| file.read_exact_at(layout.body + at, out);
+        let outlines = outline::annexes(encoding.geometry.shape(), read)?.unwrap_or_default();
+        Ok(Outlined { file, file_len: layout.file_len, outlines })
+    }
+}
+
+impl ReadAt for Outlined {
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<usize> {
+        match at.checked_sub(self.file_len) {
+            Some(at) => self.outlines.as_slice().read_at(at, out),
+            None => {
+                let len = (self.file_len - at).min(out.len() as u64) as usize;
+                self.file.read_at(at, &mut out[..len])
+            }
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.file_len + self.outlines.len() as u64)
     }
 }
 

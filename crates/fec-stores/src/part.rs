@@ -1,6 +1,6 @@
-//! Restores a part of a payload in stores from the records that it touches alone. A request later than usual is made
-//! once more. If a place crawls, other records of the set are read. If records are wrong or missing, whole shard files
-//! are searched.
+//! Restores a part of a payload in stores from the records that it touches alone, or from a few leaves of them. A
+//! request later than usual is made once more. If a place crawls, other records of the set are read. If records are
+//! wrong or missing, whole shard files are searched.
 
 use super::call::Cancel;
 use super::error::{StoreError, note};
@@ -15,10 +15,11 @@ use fec_base::io::spool::Spool;
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::names::show;
 use fec_base::threads::{Threads, spawn_or_do};
-use fec_core::executor::{Executor, lock};
+use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{Encoding, Layout};
 use fec_core::set::{PlanCache, Reading, Run};
-use fecfile::forms::{Encoded, Groups, Load, Records};
+use fecfile::forms::{Encoded, GroupEntry, Groups, Load, Records};
 use fecfile::seal::Opener;
 use fecfile::within::{PayloadPart, part};
 use fecfile::{Archive, PayloadRange};
@@ -148,6 +149,8 @@ struct StoreRecords<'a> {
     is_hasty: AtomicBool,
     /// Crawling places.
     crawling: Mutex<BTreeSet<usize>>,
+    /// Places that gave no outline, or a wrong one, or wrong leaves: whole records are asked for there.
+    plain: Mutex<BTreeSet<usize>>,
 }
 
 /// Claimed places of shards.
@@ -166,8 +169,9 @@ impl Known {
     }
 }
 
-/// A record and its proof.
-type Record = (Vec<u8>, Vec<u8>);
+/// Ranges of a shard file that are fetched at the same time, and the bytes of each.
+type Wanted = [Range<u64>];
+type Pieces = Vec<Vec<u8>>;
 
 impl<'a> StoreRecords<'a> {
     fn new(stored: &'a Stored<'a>, segment: usize, encoding: &'a Encoding) -> StoreRecords<'a> {
@@ -184,6 +188,7 @@ impl<'a> StoreRecords<'a> {
             // A limited rate makes every place look slow.
             is_hasty: AtomicBool::new(stored.places.options.rate.is_none()),
             crawling: Mutex::default(),
+            plain: Mutex::default(),
         }
     }
 
@@ -235,9 +240,8 @@ impl<'a> StoreRecords<'a> {
         self.is_hasty.load(Relaxed) && lock(&self.crawling).contains(&place)
     }
 
-    /// Tells whether a request that is `time` old and has brought `came` bytes is as good as lost.
-    fn crawls(&self, time: Duration, came: u64) -> bool {
-        let all = self.layout.shard_len + self.layout.proof_len;
+    /// Tells whether a request that is `time` old and has brought `came` of `all` bytes is as good as lost.
+    fn crawls(&self, time: Duration, came: u64, all: u64) -> bool {
         self.is_hasty.load(Relaxed)
             && time >= (self.late * 10).clamp(WARM, CRAWL)
             && time.as_secs_f64() * all as f64 > CRAWL.as_secs_f64() * came as f64
@@ -245,10 +249,10 @@ impl<'a> StoreRecords<'a> {
 
     /// Adds the sources of records, and the failures, to the result.
     fn tell(self, restored: &mut StoredRestored) {
-        for (place, count) in fec_core::executor::into_value(self.came) {
+        for (place, count) in into_value(self.came) {
             *restored.came.entry(place).or_default() += count;
         }
-        for (place, why) in fec_core::executor::into_value(self.failures) {
+        for (place, why) in into_value(self.failures) {
             restored.trouble.push(format!("{}: {why}", show(self.stored.places.get(place).target.name())));
         }
     }
@@ -282,8 +286,10 @@ impl<'a> StoreRecords<'a> {
         *known = Known { of, is_asked: true, is_complete: told.is_complete };
     }
 
-    /// Loads a shard's record of a set from any place that gives it.
-    fn one(&self, set: u32, index: u32) -> Option<Record> {
+    /// Loads a shard's record of a set, and its proof, from any place that gives them.
+    fn one(&self, set: u32, index: u32) -> Option<Pieces> {
+        let start = self.layout.shard(set);
+        let wanted = [start..start + self.layout.shard_len, self.proof(set)];
         let mut tried = Vec::new();
         loop {
             let (places, is_asked) = {
@@ -297,8 +303,12 @@ impl<'a> StoreRecords<'a> {
                 None => self.ask(),
                 Some(place) => {
                     tried.push(*place);
-                    if let Some(record) = self.from(*place, set, index) {
-                        return Some(record);
+                    match self.from(*place, index, &wanted) {
+                        Ok(pieces) => {
+                            self.note_came(*place);
+                            return Some(pieces);
+                        }
+                        Err(error) => self.note_failure(*place, error),
                     }
                 }
             }
@@ -308,17 +318,57 @@ impl<'a> StoreRecords<'a> {
         }
     }
 
-    /// A record and its proof from a place. When they are late, they are requested a second time.
-    fn from(&self, place: usize, set: u32, index: u32) -> Option<Record> {
+    /// The first copy of the proof of a set in a shard file.
+    fn proof(&self, set: u32) -> Range<u64> {
+        let at = self.layout.proofs(set)[0];
+        at..at + self.layout.proof_len
+    }
+
+    /// Bytes of a shard by its leaves, from a place that is known to have it and gives its outline.
+    fn leaves(&self, of: &GroupEntry, set: u32, index: u32, bytes: &Range<usize>) -> Option<Vec<u8>> {
+        let outlines = Outlines::new(of.geometry.shape())?;
+        let leaves = outlines.leaves_of(bytes);
+        let first = outlines.leaf(leaves.start).start;
+        let shard = self.layout.shard(set);
+        let outline = self.layout.file_len + outlines.outline_at(set);
+        let wanted = [
+            shard + first as u64..shard + outlines.leaf(leaves.end - 1).end as u64,
+            self.proof(set),
+            outline..outline + outlines.outline_len() as u64,
+        ];
+        let places = lock(&self.places).of.get(&index).cloned().unwrap_or_default();
+        places.into_iter().find_map(|place| {
+            if self.is_left(place) || lock(&self.plain).contains(&place) {
+                return None;
+            }
+            // Why this fails is told if the whole record cannot be had either.
+            let given = self.from(place, index, &wanted).ok();
+            let proved = given.and_then(|pieces| {
+                let [found, proof, outline] = <[Vec<u8>; 3]>::try_from(pieces).ok()?;
+                let (group, at) = ((&of.geometry, &of.tree), (set, index));
+                let is_proved = outlines.prove(group, at, (&outline, &proof), leaves.clone(), &found);
+                is_proved.then(|| found[bytes.start - first..bytes.end - first].to_vec())
+            });
+            match proved.is_some() {
+                true => self.note_came(place),
+                false => drop(lock(&self.plain).insert(place)),
+            }
+            proved
+        })
+    }
+
+    /// Ranges of a shard file from a place. When they are late, they are requested a second time.
+    fn from(&self, place: usize, index: u32, wanted: &Wanted) -> std::result::Result<Pieces, StoreError> {
         let (started, cancel) = (Instant::now(), self.stored.places.cancel.child());
         let came = [AtomicU64::new(0), AtomicU64::new(0)];
-        let found = std::thread::scope(|scope| {
-            let (telling, told): (Sender<std::result::Result<Record, StoreError>>, _) = channel();
+        let all = wanted.iter().map(|range| range.end - range.start).sum();
+        std::thread::scope(|scope| {
+            let (telling, told): (Sender<std::result::Result<Pieces, StoreError>>, _) = channel();
             let ask = |came| {
                 let (telling, cancel) = (telling.clone(), &cancel);
                 spawn_or_do(scope, move || {
                     // A failed send means that the receiver is gone.
-                    let _ = telling.send(self.get(place, set, index, cancel, came));
+                    let _ = telling.send(self.get(place, index, wanted, cancel, came));
                 });
             };
             ask(&came[0]);
@@ -337,7 +387,7 @@ impl<'a> StoreRecords<'a> {
                         ask(&came[1]);
                         asked = 2;
                     }
-                    Err(_) if came.iter().all(|came| self.crawls(time, came.load(Relaxed))) => {
+                    Err(_) if came.iter().all(|came| self.crawls(time, came.load(Relaxed), all)) => {
                         lock(&self.crawling).insert(place);
                         cancel.cancel();
                         break Err(StoreError::Unavailable("it is too slow to wait for".into()));
@@ -345,67 +395,54 @@ impl<'a> StoreRecords<'a> {
                     Err(_) => {}
                 }
             }
-        });
-        match found {
-            Ok(record) => {
-                self.note_came(place);
-                Some(record)
-            }
-            Err(error) => {
-                self.note_failure(place, error);
-                None
-            }
-        }
+        })
     }
 
-    /// Fetches a record and its proof at the same time.
+    /// Fetches ranges of a shard file at the same time.
     fn get(
         &self,
         place: usize,
-        set: u32,
         index: u32,
+        wanted: &Wanted,
         cancel: &Cancel,
         came: &AtomicU64,
-    ) -> std::result::Result<Record, StoreError> {
+    ) -> std::result::Result<Pieces, StoreError> {
         let key = keys::shard(&self.encoding.root, index);
-        let fetch = |at: u64, len: u64| {
+        let fetch = |range: &Range<u64>| {
             self.stored.places.retry(place, cancel, |store, call| {
-                let mut bytes = Vec::with_capacity(len as usize);
+                let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
                 let sink = &mut |part: &[u8]| {
                     bytes.extend_from_slice(part);
                     came.fetch_add(part.len() as u64, Relaxed);
                     Ok(())
                 };
-                store.get(&key, at..at + len, sink, call).map(|()| bytes)
+                store.get(&key, range.clone(), sink, call).map(|()| bytes)
             })
         };
-        let proof_at = self.layout.proofs(set)[0];
-        std::thread::scope(|scope| {
-            let (telling, told) = channel();
-            spawn_or_do(scope, move || {
-                // A failed send means that the record failed, so the receiver is gone.
-                let _ = telling.send(fetch(proof_at, self.layout.proof_len));
-            });
-            let record = fetch(self.layout.shard(set), self.layout.shard_len)?;
-            let proof = told.recv().map_err(|_| StoreError::GivenUp)??;
-            Ok((record, proof))
-        })
+        let pieces: Vec<_> = wanted.iter().map(|_| Mutex::new(Err(StoreError::GivenUp))).collect();
+        Threads(wanted.len()).run(wanted.len(), &|nth| *lock(&pieces[nth]) = fetch(&wanted[nth]));
+        pieces.into_iter().map(into_value).collect()
     }
 }
 
 impl Records for &StoreRecords<'_> {
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
-        let records: Vec<Mutex<Option<Record>>> = wanted.iter().map(|_| Mutex::default()).collect();
+        let records: Vec<Mutex<Option<Pieces>>> = wanted.iter().map(|_| Mutex::default()).collect();
         let one = |nth: usize| *lock(&records[nth]) = self.one(set, wanted[nth]);
         Threads(wanted.len()).run(wanted.len(), &one);
-        let load = |(index, slot): (&u32, Mutex<Option<Record>>)| {
-            let Some((record, proof)) = fec_core::executor::into_value(slot) else { return Load::Missing };
-            reading.slot(*index).copy_from_slice(&record);
-            match reading.check(*index, &[proof], Run::default()) {
+        let load = |(index, slot): (&u32, Mutex<Option<Pieces>>)| {
+            let Some(pieces) = into_value(slot) else { return Load::Missing };
+            let (record, proof) = pieces.split_at(1);
+            reading.slot(*index).copy_from_slice(&record[0]);
+            match reading.check(*index, proof, Run::default()) {
                 true => Load::Intact,
                 false => Load::Damaged,
             }
         };
         wanted.iter().zip(records).map(load).collect()
+    }
+
+    fn load_part(&self, group: &GroupEntry, set: u32, index: u32, bytes: &Range<usize>) -> Option<Vec<u8>> {
+        self.leaves(group, set, index, bytes)
     }
 }

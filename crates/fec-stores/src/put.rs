@@ -5,12 +5,32 @@ use super::error::StoreError;
 use super::object::Put;
 use super::places::Places;
 use fec_base::io::ReadAt;
+use fec_core::format::shard_file::Encoding;
 
-/// Key, length in bytes, and first bytes of an object.
-pub(super) type Expected<'a> = (&'a str, u64, &'a [u8]);
+/// An object as it should be.
+#[derive(Clone, Copy)]
+pub(super) struct Expected<'a> {
+    pub(super) key: &'a str,
+    /// Its length in bytes, and another that it may have as well.
+    pub(super) lens: [u64; 2],
+    /// Its first bytes.
+    pub(super) first: &'a [u8],
+}
 
-/// Puts an object. A different object under its key does not belong there, because the key determines the contents, and
-/// is replaced.
+impl<'a> Expected<'a> {
+    /// A shard file with this header, with outlines or without.
+    pub(super) fn shard(key: &'a str, encoding: &Encoding, header: &'a [u8]) -> Expected<'a> {
+        Expected { key, lens: [encoding.outlined_len(), encoding.layout().file_len], first: header }
+    }
+
+    /// A manifest.
+    pub(super) fn manifest(key: &'a str, bytes: &'a [u8]) -> Expected<'a> {
+        Expected { key, lens: [bytes.len() as u64; 2], first: bytes }
+    }
+}
+
+/// Puts an object of the first of the lengths. A different object under its key does not belong there, because the
+/// key determines the contents, and is replaced.
 pub(super) fn put(
     places: &Places,
     place: usize,
@@ -18,7 +38,7 @@ pub(super) fn put(
     expected: Expected<'_>,
     cancel: &Cancel,
 ) -> Result<Put, StoreError> {
-    let (key, len, _) = expected;
+    let (key, len) = (expected.key, expected.lens[0]);
     for _ in 0..2 {
         let put = places.retry(place, cancel, |store, call| store.put(key, body, len, call))?;
         if put == Put::Created || is_there(places, place, expected, cancel)? {
@@ -42,17 +62,18 @@ pub(super) fn is_there(
     }
 }
 
-/// Tells whether an object has the expected size and first bytes. The rest is not read: a deep verify does that.
-/// `listed` is its size by a list, which may be out of date.
+/// Tells whether an object has an expected size and the expected first bytes. The rest is not read: a deep verify
+/// does that. `listed` is its size by a list, which may be out of date.
 pub(super) fn is_ours(
     places: &Places,
     place: usize,
-    (key, len, first): Expected<'_>,
+    Expected { key, lens, first }: Expected<'_>,
     listed: Option<u64>,
     cancel: &Cancel,
 ) -> Result<bool, StoreError> {
     places.retry(place, cancel, |store, call| {
-        if listed != Some(len) && store.head(key, call)?.size != len {
+        let is_known = listed.is_some_and(|size| lens.contains(&size));
+        if !is_known && !lens.contains(&store.head(key, call)?.size) {
             return Ok(false);
         }
         Ok(store.read(key, 0..first.len() as u64, call)? == first)

@@ -17,7 +17,7 @@ use super::lists::Lists;
 use super::object::{ObjectInfo, Put};
 use super::placement::{Placement, Survival};
 use super::places::Places;
-use super::put::{is_there, put};
+use super::put::{Expected, is_there, put};
 use super::target::Target;
 use fec_base::context::{Context, Gauge, Progress};
 use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
@@ -306,15 +306,14 @@ impl<'a> Sending<'a> {
         let place = self.placement.target(segment.number.into(), index as usize);
         let path = segment.room.shard(&segment.files, index as usize);
         let file = File::open(&path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
-        let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.layout().file_len);
+        let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.outlined_len());
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
+        let expected = Expected::shard(&key, &segment.encoding, &header);
         let sent = || -> std::result::Result<Put, StoreError> {
-            if there.contains_key(&(place, index))
-                && is_there(self.places, place, (&key, len, &header), &self.cancel)?
-            {
+            if there.contains_key(&(place, index)) && is_there(self.places, place, expected, &self.cancel)? {
                 return Ok(Put::Existed);
             }
-            put(self.places, place, &file, (&key, len, &header), &self.cancel)
+            put(self.places, place, &file, expected, &self.cancel)
         };
         let sent = sent();
         // The space serves the next segments.
@@ -371,7 +370,7 @@ impl<'a> Sending<'a> {
             self.places,
             place,
             &bytes,
-            (&key, bytes.len() as u64, bytes),
+            Expected::manifest(&key, bytes),
             &self.cancel,
         ) {
             Ok(put) => {

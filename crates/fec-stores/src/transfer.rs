@@ -76,6 +76,8 @@ pub(super) struct Source<'a> {
     /// Shard and place.
     pub(super) key: (u32, usize),
     pub(super) size: u64,
+    /// Bytes that are wanted, from the start.
+    pub(super) len: u64,
     /// Earlier failures.
     pub(super) tries: u32,
     /// Path until the file is whole, and the final path.
@@ -111,9 +113,9 @@ fn fetch(source: &Source<'_>, active: &Active) -> Result<(), StoreError> {
     let Source { places, encoding, meter, partial, .. } = source;
     let call = places.call(&active.cancel);
     let (key, store) = (keys::shard(&encoding.root, source.key.0), &places.get(source.key.1).store);
-    let mut len = encoding.layout().file_len;
+    let mut len = source.len;
     // A list may be out of date.
-    if source.size != len {
+    if !encoding.has_len(source.size) {
         len = len.min(store.head(&key, &call)?.size);
     }
     // Two places may give the same shard in turn, so the file gets its name only when whole.

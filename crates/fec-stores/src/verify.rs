@@ -7,7 +7,7 @@ use super::keys;
 use super::lists::Lists;
 use super::placement::{Placement, Survival};
 use super::places::Places;
-use super::put::is_ours;
+use super::put::{Expected, is_ours};
 use super::room::Room;
 use super::stored::{Stored, failure, is_own_intact};
 use super::transfer::{Active, Source, transfer};
@@ -274,14 +274,13 @@ impl<'a> Stored<'a> {
         located: Vec<Candidate>,
         trouble: &mut BTreeMap<usize, StoreError>,
     ) -> Vec<(Candidate, bool)> {
-        let len = encoding.layout().file_len;
         let checked = Mutex::new(Vec::new());
         let troubled = Mutex::new(trouble);
         Threads(TOGETHER).run(located.len(), &|nth| {
             let candidate = located[nth];
             let key = keys::shard(&encoding.root, candidate.index);
             let header = ShardHeader { index: candidate.index, encoding: *encoding }.to_bytes();
-            let (expected, listed) = ((&key[..], len, &header[..]), Some(candidate.size));
+            let (expected, listed) = (Expected::shard(&key, encoding, &header), Some(candidate.size));
             match is_ours(self.places, candidate.place, expected, listed, &self.places.cancel) {
                 Ok(is_ours) => lock(&checked).push((candidate, is_ours)),
                 Err(StoreError::NotFound) => {}
@@ -344,12 +343,14 @@ impl<'a> Stored<'a> {
 
     /// Fetches an object into a room. It is not fetched if it has the wrong length.
     fn body(&self, encoding: &Encoding, candidate: Candidate, room: &Room, meter: &Gauge<'_>) -> Fetched {
-        let Candidate { index, place, size } = candidate;
-        let (key, len) = (keys::shard(&encoding.root, index), encoding.layout().file_len);
+        let Candidate { index, place, mut size } = candidate;
+        let key = keys::shard(&encoding.root, index);
         let cancel = &self.places.cancel;
         // A list may be out of date.
-        if size != len && self.places.retry(place, cancel, |store, call| store.head(&key, call))?.size != len
-        {
+        if !encoding.has_len(size) {
+            size = self.places.retry(place, cancel, |store, call| store.head(&key, call))?.size;
+        }
+        if !encoding.has_len(size) {
             return Ok(false);
         }
         let source = Source {
@@ -357,7 +358,8 @@ impl<'a> Stored<'a> {
             encoding,
             meter,
             key: (index, place),
-            size: len,
+            size,
+            len: size,
             tries: 0,
             partial: room.partial(index, place),
             path: room.shard_of(index),

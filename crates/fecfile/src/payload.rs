@@ -33,6 +33,9 @@ pub struct Options {
     pub sealing: Option<Arc<Sealing>>,
     /// The key that signs the root; the signature stands behind each shard file and behind the index of a container.
     pub signing: Option<Arc<SecretKey>>,
+    /// Whether shard files get the outlines of their shards, about 0.2 % more bytes, so that a few bytes can be proved
+    /// without the whole shard. Containers and shards of SHA-256 have none.
+    pub outlines: bool,
 }
 
 /// The digests of the payload to record.
@@ -72,6 +75,7 @@ impl Options {
             payload_digests: PayloadDigests::default(),
             sealing: None,
             signing: None,
+            outlines: false,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Restores a part of the payload, and reads only the shards that the part needs.
 //!
-//! An original whose own path proves it is payload, so intact originals cost only their own bytes and proofs. If an
-//! original that the part touches is lost, k shards of its set are read, and the set is decoded.
+//! An original whose own path proves it is payload, so intact originals cost only their own bytes and proofs, and those
+//! with outlines only the leaves that hold the part. If an original that the part touches is lost, k shards of its set
+//! are read, and the set is decoded.
 
 use crate::archive::Archive;
 use crate::error::{Action, EncodingError, Error, Result, WriteFailure};
@@ -20,6 +21,7 @@ use fec_base::program::stages::{self, Observed, Stage};
 use fec_base::ranges::ByteRange;
 use fec_base::threads::{Threads, share};
 use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::outline::LEAF;
 use fec_core::format::seal::CHUNK;
 use fec_core::set::{PlanCache, Reading, Run, SetDecoder, SetError};
 use std::fs::File;
@@ -247,6 +249,13 @@ impl Part<'_> {
         let (geometry, tree) = (&set.group.geometry, &set.group.tree);
         let records = self.encoded.records.as_ref();
         let touched = self.touched(set);
+        if let Some(parts) = self.by_leaves(set, &touched) {
+            for (at, part) in parts {
+                self.put(at, &part, outcome)?;
+            }
+            outcome.proved_sets += 1;
+            return Ok(());
+        }
         let mut reading = decoder.begin(geometry, tree, set.set);
         let wanted: Vec<u32> = touched.iter().map(|(index, ..)| *index).collect();
         records.load(geometry.number(), set.set, &wanted, &mut reading);
@@ -258,6 +267,27 @@ impl Part<'_> {
             (*at, *len, row)
         });
         self.put_all(set, rows, outcome)
+    }
+
+    /// The wanted bytes of a set, each piece with its position in the payload, if they are a small part of their
+    /// originals and outlines prove them.
+    fn by_leaves(&self, set: &SetEntry, touched: &[(u32, u64, usize)]) -> Option<Vec<(u64, Vec<u8>)>> {
+        let shard_len = set.group.geometry.shape().shard_len;
+        let wanted = |(_, at, len): &(u32, u64, usize)| {
+            let (from, to) = (self.bytes.start.max(*at), self.bytes.end.min(at + *len as u64));
+            (from - at) as usize..(to - at) as usize
+        };
+        let is_small = |of: &(u32, u64, usize)| wanted(of).len() + 2 * LEAF <= shard_len / 2;
+        if !touched.iter().all(is_small) {
+            return None;
+        }
+        let records = self.encoded.records.as_ref();
+        let part = |of: &(u32, u64, usize)| {
+            let bytes = wanted(of);
+            let part = records.load_part(&set.group, set.set, of.0, &bytes)?;
+            Some((of.1 + bytes.start as u64, part))
+        };
+        touched.iter().map(part).collect()
     }
 
     /// Decodes a set in which a wanted original is lost.
@@ -336,11 +366,17 @@ impl Part<'_> {
             }
             let from = at.max(self.bytes.start);
             let to = (at + len as u64).min(self.bytes.end);
-            let _stage = stages::enter(Stage::Write, to - from);
-            (self.put)(from - self.bytes.start, &row[(from - at) as usize..(to - at) as usize])?;
-            outcome.restored += to - from;
+            self.put(from, &row[(from - at) as usize..(to - at) as usize], outcome)?;
         }
         outcome.proved_sets += 1;
+        Ok(())
+    }
+
+    /// Puts out bytes of the payload from position `at` on.
+    fn put(&self, at: u64, bytes: &[u8], outcome: &mut Outcome) -> Result<()> {
+        let _stage = stages::enter(Stage::Write, bytes.len() as u64);
+        (self.put)(at - self.bytes.start, bytes)?;
+        outcome.restored += bytes.len() as u64;
         Ok(())
     }
 }

@@ -27,6 +27,9 @@ use blake3::hazmat::HasherExt;
 /// The least bytes of a block: a chunk of the tree.
 pub const LEAST_BLOCK: usize = CHUNK;
 
+/// Bytes of a leaf of an [outline](crate::format::outline).
+pub const LEAF: usize = 16 << 10;
+
 /// The chaining values of the blocks of `bytes`, which begin at byte `offset` of their message and are only a part of
 /// it.
 ///

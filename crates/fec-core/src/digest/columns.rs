@@ -60,13 +60,19 @@ impl Columns {
 
     /// The digest of each row. All pieces were hashed.
     pub(crate) fn finish(self) -> Vec<Digest> {
+        self.finish_keeping(&mut Vec::new())
+    }
+
+    /// As [`finish`](Self::finish); `values` becomes the values of the pieces, row after row, or empty if rows are a
+    /// piece each.
+    pub(crate) fn finish_keeping(self, values: &mut Vec<Digest>) -> Vec<Digest> {
+        values.clear();
         let count = self.len.div_ceil(self.piece_len);
         if count == 1 {
             return self.values;
         }
-        let of_row = |row| self.values[row..].iter().step_by(self.rows);
-        let by_row = (0..self.rows).flat_map(of_row).copied().collect();
-        self.engine.merge(by_row, count, true)
+        values.extend((0..self.rows).flat_map(|row| self.values[row..].iter().step_by(self.rows)));
+        self.engine.merge(values.clone(), count, true)
     }
 }
 

@@ -8,6 +8,8 @@ pub const MAGIC: [u8; 8] = *b"\x89fecA\r\n\x1a";
 pub const HEADER_LEN: usize = 32;
 /// The type of an annex whose data is a signature over the root (section 19).
 pub const SIGNATURE: u32 = 1;
+/// The type of an annex whose data are outlines of shards (section 9.5).
+pub const OUTLINES: u32 = 2;
 /// The type of an annex between the records of a sealed container, whose data is a copy of its meta frame (section 9).
 pub const META_COPY: u32 = 4;
 /// The most bytes of data.
@@ -51,14 +53,25 @@ impl AnnexHeader {
 /// # Panics
 /// If there is more data than [`MAX_DATA`].
 pub fn write(kind: u32, data: &[u8]) -> Vec<u8> {
-    assert!(data.len() as u64 <= MAX_DATA, "larger things take several annexes");
+    let header = header(kind, &[data]);
+    [&header[..], data, &header].concat()
+}
+
+/// The header of an annex, for both ends; `parts` are its data, one after the other.
+///
+/// # Panics
+/// As [`write`](write()).
+pub fn header(kind: u32, parts: &[&[u8]]) -> [u8; HEADER_LEN] {
+    let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
+    assert!(len <= MAX_DATA, "larger things take several annexes");
     let mut header = [0u8; HEADER_LEN];
     header[..8].copy_from_slice(&MAGIC);
     header[12..16].copy_from_slice(&kind.to_le_bytes());
-    header[16..24].copy_from_slice(&(data.len() as u64).to_le_bytes());
-    let sum = checksum_of(&[&header[12..], data]);
-    header[8..12].copy_from_slice(&sum.to_le_bytes());
-    [&header[..], data, &header].concat()
+    header[16..24].copy_from_slice(&len.to_le_bytes());
+    let (start, fields) = header.split_at_mut(12);
+    let summed: Vec<&[u8]> = std::iter::once(&*fields).chain(parts.iter().copied()).collect();
+    start[8..].copy_from_slice(&checksum_of(&summed).to_le_bytes());
+    header
 }
 
 /// The data of a whole annex.

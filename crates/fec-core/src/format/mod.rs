@@ -6,6 +6,7 @@
 //! - [`manifest`]: the segments of a payload whose shards stand in stores.
 //! - [`packet`]: the packets of live streams; [`report`]: those that a receiver answers.
 //! - [`annex`]: bytes that others may add behind either, and that the root does not bind.
+//! - [`outline`]: the annexes that prove leaves of a shard, so that a few bytes can be had alone.
 //! - [`meta`]: the payload's name and similar facts, which the root binds.
 //!
 //! Parsers are strict: an object that breaks any rule gives a [`FormatError`], whose [`class`](FormatError::class) says
@@ -38,6 +39,7 @@ pub mod container;
 mod crc;
 pub mod manifest;
 pub mod meta;
+pub mod outline;
 pub mod packet;
 pub mod report;
 pub mod scan;

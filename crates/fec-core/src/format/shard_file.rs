@@ -2,6 +2,7 @@
 //! specification, section 8).
 
 use super::meta::check_len;
+use super::outline::Outlines;
 use super::{VERSION_AT, array_at, check_start, checksum, is_zero, u32_at, u64_at};
 use crate::digest::Digest;
 use crate::error::FormatError;
@@ -55,6 +56,17 @@ impl Encoding {
     /// The positions in each of its shard files.
     pub fn layout(&self) -> Layout {
         Layout::new(&self.geometry, self.meta_len)
+    }
+
+    /// Bytes of a shard file with the annexes of its [outlines](super::outline), if its shards can have outlines.
+    pub fn outlined_len(&self) -> u64 {
+        let outlines = Outlines::new(self.geometry.shape());
+        self.layout().file_len + outlines.map_or(0, |outlines| outlines.annexes_len())
+    }
+
+    /// Tells whether its shard files have this length, with outlines or without.
+    pub fn has_len(&self, len: u64) -> bool {
+        len == self.layout().file_len || len == self.outlined_len()
     }
 }
 

@@ -23,12 +23,20 @@ pub struct SetEncoder {
 pub struct EncodedSet {
     recovery: ShardBuf,
     tree: SetTree,
+    /// The values of all leaves, shard after shard.
+    leaves: Vec<Digest>,
+    shards: usize,
 }
 
 impl EncodedSet {
     /// Memory for the encoding of sets up to this shape. It takes m·L bytes and a little.
     pub fn new(largest: &Shape) -> EncodedSet {
-        EncodedSet { recovery: ShardBuf::new(largest.code.m(), largest.shard_len), tree: SetTree::default() }
+        EncodedSet {
+            recovery: ShardBuf::new(largest.code.m(), largest.shard_len),
+            tree: SetTree::default(),
+            leaves: Vec::new(),
+            shards: largest.code.n(),
+        }
     }
 
     /// The m recovery shards: row i is shard k + i.
@@ -39,6 +47,16 @@ impl EncodedSet {
     /// The set's root; zero bytes if nothing was encoded yet.
     pub fn root(&self) -> Digest {
         self.tree.root()
+    }
+
+    /// The [outline](crate::format::outline) of shard `index`: the values of its leaves. It is empty if the shard has
+    /// no outline, and if nothing was encoded yet.
+    ///
+    /// # Panics
+    /// If there is no such shard.
+    pub fn outline(&self, index: usize) -> &[Digest] {
+        let each = self.leaves.len() / self.shards;
+        &self.leaves[index * each..][..each]
     }
 
     /// Writes the set path of the proof of shard `index` into `out`, which has
@@ -71,7 +89,7 @@ impl SetEncoder {
     /// If there are not k originals of one length, a multiple of 64 and more than 0; or if `encoded` was made for
     /// another m or for shorter shards.
     pub fn encode(&self, set: u32, originals: &[&[u8]], encoded: &mut EncodedSet, run: Run<'_>) -> Digest {
-        let EncodedSet { recovery, tree } = encoded;
+        let EncodedSet { recovery, tree, leaves, .. } = encoded;
         assert_eq!((originals.len(), recovery.rows()), (self.plan.code().k(), self.plan.code().m()));
         let shard_len = originals[0].len();
         assert!(shard_len > 0 && originals.iter().all(|row| row.len() == shard_len), "shards of one length");
@@ -90,7 +108,7 @@ impl SetEncoder {
             originals: originals.iter().map(|row| Original::Known(row)).collect(),
             recovery: Some(recovery.iter_mut().collect()),
         };
-        let digests = pass.run(rows, &mut Scratch::default(), run);
+        let digests = pass.run(rows, &mut Scratch::default(), leaves, run);
         run.observer.begin(Phase::Tree);
         let root = tree.build_from_digests(self.hash, self.plan.code(), set, digests);
         run.observer.end(Phase::Tree, bytes);

@@ -5,7 +5,7 @@
 
 use super::run::Run;
 use crate::block::{Plan, ShardBuf};
-use crate::digest::{Columns, Digest, HashKind, Piece, sha256};
+use crate::digest::{Columns, Digest, HashKind, Piece, blocks, sha256};
 use crate::executor::{Executor, for_each};
 use crate::observe::{Observer, Phase, Unobserved};
 
@@ -15,9 +15,10 @@ use crate::observe::{Observer, Phase, Unobserved};
 /// second cache of one megabyte.
 const PIECE_LEN: usize = 8 << 10;
 
-/// Bytes of each row that are hashed together if all rows are kept. Kept rows are coded whole before, since the kernels
-/// store large outputs past the caches: coding in pieces took twice as long as hashing.
-const KEPT_PIECE_LEN: usize = 16 << 10;
+/// Bytes of each row that are hashed together if all rows are kept: those of a leaf, so that outlines cost no more
+/// hashing. Kept rows are coded whole before, since the kernels store large outputs past the caches: coding in pieces
+/// took twice as long as hashing.
+const KEPT_PIECE_LEN: usize = blocks::LEAF;
 
 /// Bytes of each row in a piece that threads share: enough to pay for starting them.
 const SHARED_PIECE_LEN: usize = 16 << 10;
@@ -131,8 +132,16 @@ impl Scratch {
 
 impl SetPass<'_> {
     /// Fills the missing originals and the recovery rows. Returns the digests of the originals (all, or the missing
-    /// ones), then those of the recovery shards.
-    pub(super) fn run(&self, rows: PassRows<'_>, scratch: &mut Scratch, run: Run<'_>) -> Vec<Digest> {
+    /// ones), then those of the recovery shards. `values` becomes the values of the pieces of these rows, row after
+    /// row: none for rows of one piece, and none of SHA-256.
+    pub(super) fn run(
+        &self,
+        rows: PassRows<'_>,
+        scratch: &mut Scratch,
+        values: &mut Vec<Digest>,
+        run: Run<'_>,
+    ) -> Vec<Digest> {
+        values.clear();
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
         let hashed = originals + self.extended();
@@ -143,7 +152,7 @@ impl SetPass<'_> {
             return self.at_once(rows, scratch, run);
         }
         match self.hash {
-            HashKind::Blake3 => self.in_any_order(rows, hashed, scratch, run),
+            HashKind::Blake3 => self.in_any_order(rows, hashed, (scratch, values), run),
             HashKind::Sha256 => self.in_order(rows, hashed, scratch, run),
         }
     }
@@ -163,7 +172,7 @@ impl SetPass<'_> {
         &self,
         rows: PassRows<'_>,
         hashed: usize,
-        scratch: &mut Scratch,
+        (scratch, values): (&mut Scratch, &mut Vec<Digest>),
         Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
         let len = rows.len();
@@ -198,7 +207,7 @@ impl SetPass<'_> {
             }
         });
         outside.end(self.phase, (hashed * len) as u64);
-        columns.finish()
+        columns.finish_keeping(values)
     }
 
     /// Every row is hashed from its start to its end, so threads share each piece.

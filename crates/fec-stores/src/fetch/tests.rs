@@ -123,6 +123,7 @@ fn silence_is_met_three_times() {
                 meter: fetch.meter,
                 key,
                 size: fetch.encoding.layout().file_len,
+                len: fetch.encoding.layout().file_len,
                 tries: 0,
                 partial: fetch.room.partial(0, 0),
                 path: fetch.room.shard_of(0),

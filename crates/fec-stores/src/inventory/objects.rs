@@ -82,8 +82,8 @@ pub(crate) fn objects(places: &Places) -> Result<Objects> {
 }
 
 impl Objects {
-    /// Tells whether an object may have these many bytes, as far as its list tells lengths.
-    pub(super) fn may_have(&self, object: &Held, len: u64) -> bool {
-        object.size == len || !self.sized.contains(&object.place)
+    /// Tells whether an object may have a length that serves, as far as its list tells lengths.
+    pub(super) fn may_have(&self, object: &Held, serves: impl FnOnce(u64) -> bool) -> bool {
+        serves(object.size) || !self.sized.contains(&object.place)
     }
 }

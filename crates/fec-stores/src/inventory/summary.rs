@@ -88,7 +88,8 @@ impl Summary {
     fn place(&mut self, places: &Places, objects: &Objects, root: &Digest, manifest: &Manifest) {
         let len = manifest.to_bytes().len() as u64;
         let copies = objects.of.get(root).into_iter().flatten().filter(|object| object.shard.is_none());
-        let (whole, other): (Vec<&Held>, Vec<&Held>) = copies.partition(|copy| objects.may_have(copy, len));
+        let (whole, other): (Vec<&Held>, Vec<&Held>) =
+            copies.partition(|copy| objects.may_have(copy, |copy| copy == len));
         self.damaged += other.len() as u64;
         let names: BTreeMap<String, usize> =
             places.iter().enumerate().map(|(nth, place)| (place.target.name(), nth)).collect();
@@ -108,11 +109,11 @@ impl Summary {
     }
 
     fn segment(&mut self, objects: &Objects, number: usize, segment: &Encoding) {
-        let (n, len) = (self.code.n() as u32, segment.layout().file_len);
+        let n = self.code.n() as u32;
         let mut there = BTreeSet::new();
         for object in objects.of.get(&segment.root).into_iter().flatten() {
             let Some(index) = object.shard.filter(|index| *index < n) else { continue };
-            if objects.may_have(object, len) {
+            if objects.may_have(object, |len| segment.has_len(len)) {
                 there.insert(index);
                 *self.held.entry(object.place).or_default() += 1;
             } else {

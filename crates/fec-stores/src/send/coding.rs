@@ -9,7 +9,7 @@ use fec_base::io::ReadAt;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{OWNER_ALONE, Policy, check_room};
 use fec_core::format::shard_file::{Encoding, HEADER_LEN, ShardHeader};
-use fecfile::payload::{Payload, Source};
+use fecfile::payload::{Options, Payload, Source};
 use fecfile::within::{Label, SpareRooms, write_in};
 use std::fs::{self, File};
 use std::io::Write;
@@ -99,6 +99,8 @@ pub(super) fn code(
         ..context.settings
     };
     let context = context.silent().with_settings(settings);
+    // A range of a payload in stores costs its leaves then.
+    let encode = Options { outlines: true, ..options.encode.clone() };
     let spare = SpareRooms::default();
     let mut pipe = Vec::new();
     for number in 0.. {
@@ -110,7 +112,7 @@ pub(super) fn code(
                 let len = (payload.size() - start).min(options.segment_len);
                 let is_last = start + len == payload.size();
                 let segment = Segment { payload: *payload, start, len };
-                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
+                (code_segment(&segment, (name, number, is_last), room, &spare, &encode, &context)?, is_last)
             }
             Source::Pipe(..) => {
                 let place = source.place();
@@ -120,7 +122,7 @@ pub(super) fn code(
                 // The open file stays readable.
                 let _ = fs::remove_file(&path);
                 let segment = Spooled { file, len, place };
-                (code_segment(&segment, (name, number, is_last), room, &spare, options, &context)?, is_last)
+                (code_segment(&segment, (name, number, is_last), room, &spare, &encode, &context)?, is_last)
             }
         };
         // The sender tells its own error.
@@ -177,10 +179,10 @@ fn code_segment(
     (name, number, is_last): (Option<&[u8]>, u32, bool),
     room: Room,
     spare: &SpareRooms,
-    options: &SendOptions,
+    encode: &Options,
     context: &Context<'_>,
 ) -> Result<Coded> {
-    let code = options.encode.code;
+    let code = encode.code;
     let bytes = segment.size() / code.k() as u64 * code.n() as u64;
     check_room(room.path(), bytes).map_err(Room::failure)?;
     let store = Folder::new(room.shards(), Policy::new().with_sync(false).with_permissions(OWNER_ALONE));
@@ -188,7 +190,7 @@ fn code_segment(
         Some(name) => Label::named(&segment_name(name, number, is_last))?,
         None => Label::part_of_sealed(),
     };
-    write_in(spare, segment, &label, &store, &options.encode, context)?;
+    write_in(spare, segment, &label, &store, encode, context)?;
     let files = label.files().to_vec();
     let mut header = [0; HEADER_LEN];
     let fail = |e| Error::io(Action::Read, Place::Temporary, e);

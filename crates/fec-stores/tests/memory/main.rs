@@ -7,6 +7,7 @@ mod folders;
 mod forged;
 mod forgetting;
 mod inventory;
+mod leaves;
 mod lists;
 mod mending;
 mod meta;

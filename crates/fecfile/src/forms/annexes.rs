@@ -4,6 +4,7 @@ use fec_base::io::ReadAt;
 use fec_core::format::annex::{self, AnnexHeader};
 use fec_keys::sign::{MOST_OF_ONE, Signatures};
 use std::io;
+use std::ops::Range;
 
 /// The signatures in an object's annexes: at most [`MOST_OF_ONE`] annexes are read, whatever they contain.
 #[derive(Debug, Default)]
@@ -22,9 +23,26 @@ impl OfOne {
     }
 }
 
-/// The length of an object without the annexes at its end, and the signatures in these annexes, the last annex first.
-pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatures)> {
-    let mut end = len;
+/// An object without the annexes at its end, and what these hold.
+pub(crate) struct Stripped {
+    /// Bytes of the object without them.
+    pub(crate) len: u64,
+    /// The signatures in them, the last annex first.
+    pub(crate) signatures: Signatures,
+    /// True if one of them holds outlines.
+    pub(crate) has_outlines: bool,
+}
+
+impl Stripped {
+    /// An object of `len` bytes without annexes.
+    pub(crate) fn bare(len: u64) -> Stripped {
+        Stripped { len, signatures: Signatures::default(), has_outlines: false }
+    }
+}
+
+/// Takes the annexes off the end of an object of `len` bytes.
+pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
+    let (mut end, mut has_outlines) = (len, false);
     let mut signatures = OfOne::default();
     while let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) {
         let mut tail = [0; annex::HEADER_LEN];
@@ -37,22 +55,17 @@ pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<(u64, Signatu
             break;
         }
         signatures.add(header.kind, annex::data(&whole));
+        has_outlines |= header.kind == annex::OUTLINES;
         end = start;
     }
-    Ok((end, signatures.list))
+    Ok(Stripped { len: end, signatures: signatures.list, has_outlines })
 }
 
-/// The offset of the first annex between `at` and `end` that is no copy of the meta.
-pub(crate) fn behind_copies(bytes: &dyn ReadAt, mut at: u64, end: u64) -> io::Result<u64> {
-    while at < end {
-        let mut head = [0; annex::HEADER_LEN];
-        bytes.read_exact_at(at, &mut head)?;
-        match AnnexHeader::read(&head) {
-            Some(header) if header.kind == annex::META_COPY => at += header.annex_len() as u64,
-            _ => break,
-        }
-    }
-    Ok(at)
+/// The kind and the bytes of the annex that begins at `at`, which is whole.
+pub(crate) fn begins_at(bytes: &dyn ReadAt, at: u64) -> io::Result<Option<(u32, Range<u64>)>> {
+    let mut head = [0; annex::HEADER_LEN];
+    bytes.read_exact_at(at, &mut head)?;
+    Ok(AnnexHeader::read(&head).map(|header| (header.kind, at..at + header.annex_len() as u64)))
 }
 
 /// The annex that holds a signature.

@@ -122,6 +122,11 @@ impl ShardsOfSet {
         }
     }
 
+    /// The outline of shard `index`; empty if it has none.
+    pub(crate) fn outline(&self, index: usize) -> &[Digest] {
+        self.encoded.outline(index)
+    }
+
     /// Writes the set path of the proof of shard `index`.
     pub(crate) fn write_path(&self, index: usize, out: &mut [u8]) {
         self.encoded.write_path(index, out);

@@ -1,7 +1,7 @@
 //! An encoding whose parts were found, whatever its form.
 
 use crate::error::{Action, Error, ErrorKind, Result};
-use crate::groups::Groups;
+use crate::groups::{GroupEntry, Groups};
 use crate::seal::open::Extent;
 use fec_base::context::Settings;
 use fec_base::ranges::joined;
@@ -31,6 +31,18 @@ pub trait Records: Sync {
     /// checks them there. Returns the state of each, in the order of `wanted`. The call asks for a whole batch, so that
     /// an implementation can fetch shards in parallel.
     fn load(&self, group: u32, set: u32, wanted: &[u32], decoder: &mut Reading<'_>) -> Vec<Load>;
+
+    /// Loads some bytes of shard `index` of a set alone: those of the leaves that hold them, which the shard's outline
+    /// proves. `None` if that is not possible here, or failed: then the whole shard has to be loaded.
+    fn load_part(
+        &self,
+        _group: &GroupEntry,
+        _set: u32,
+        _index: u32,
+        _bytes: &Range<usize>,
+    ) -> Option<Vec<u8>> {
+        None
+    }
 
     /// Ranges of sets, of `sets` sets of a group, that may have any shard, in order. Shards of other sets are not
     /// loaded, however many sets a header claims.

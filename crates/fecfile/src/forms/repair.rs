@@ -125,30 +125,38 @@ impl NewFiles {
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 
-    /// Appends the annexes of the old file to each new file, which has `len` bytes so far. Those of `signatures` that
-    /// the old file lacked follow, because other files may have lost them.
+    /// Appends the annexes of the old file to each new file, which has `len` bytes so far and those of `written` kinds
+    /// already. Those of `signatures` that the old file lacked follow, because other files may have lost them.
     ///
     /// # Errors
     /// Those of the files.
-    pub(crate) fn keep_annexes(&self, files: &[NewFile], len: u64, signatures: &Signatures) -> Result<()> {
-        const PIECE: u64 = 1 << 20;
+    pub(crate) fn keep_annexes(
+        &self,
+        files: &[NewFile],
+        (len, written): (u64, &[u32]),
+        signatures: &Signatures,
+    ) -> Result<()> {
         for (out, file) in self.0.iter().zip(files) {
             let mut end = len;
             let mut own = Signatures::default();
             if let Some(old) = &file.old {
                 let fail = |e| Error::io(Action::Read, file.path.as_path(), e);
                 let old_end = old.size().map_err(fail)?;
-                let (from, found) = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
-                // If the end of a container is lost, its last bytes are copies of the meta, which are rewritten between
-                // the records.
-                let from = annexes::behind_copies(old.as_ref(), from, old_end).map_err(fail)?;
-                own = found;
-                for at in (from..old_end).step_by(PIECE as usize) {
-                    let mut piece = vec![0; PIECE.min(old_end - at) as usize];
-                    old.read_exact_at(at, &mut piece).map_err(fail)?;
-                    out.put(len + (at - from), &piece)?;
+                let bare = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
+                own = bare.signatures;
+                let mut at = bare.len;
+                while at < old_end
+                    && let Some((kind, bytes)) = annexes::begins_at(old.as_ref(), at).map_err(fail)?
+                {
+                    at = bytes.end;
+                    if written.contains(&kind) {
+                        continue;
+                    }
+                    let mut annex = vec![0; (bytes.end - bytes.start) as usize];
+                    old.read_exact_at(bytes.start, &mut annex).map_err(fail)?;
+                    out.put(end, &annex)?;
+                    end += annex.len() as u64;
                 }
-                end += old_end - from;
             }
             let room = MOST_OF_ONE.saturating_sub(own.iter().count());
             for signature in signatures.iter().filter(|signature| !own.has(signature)).take(room) {

@@ -8,6 +8,7 @@ mod golden;
 mod keeps;
 mod made;
 mod notices;
+mod outlines;
 mod pipes;
 mod ranges;
 mod sealed;

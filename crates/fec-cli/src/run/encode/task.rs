@@ -73,6 +73,8 @@ pub(crate) fn options(args: &line::Encode, key: Option<Arc<SecretKey>>) -> Resul
         },
         sealing: args.seal.sealing()?.map(Arc::new),
         signing: key.filter(|_| args.signature.is_none()),
+        // Stores get them all the same.
+        outlines: false,
     })
 }
 

@@ -77,9 +77,9 @@ impl Containers {
 pub(crate) fn by_index(input: &Input, wanted: Digest) -> Option<Box<dyn Found>> {
     let Input::One(object) = input else { return None };
     let Content::Bytes(bytes, len) = &object.content else { return None };
-    let (len, signatures) = annexes::stripped(bytes.as_ref(), *len).ok()?;
-    let mut census = Census::by_index(bytes.as_ref(), len, wanted)?;
-    census.signatures.list = signatures;
+    let bare = annexes::stripped(bytes.as_ref(), *len).ok()?;
+    let mut census = Census::by_index(bytes.as_ref(), bare.len, wanted)?;
+    census.signatures.list = bare.signatures;
     Some(Box::new(FoundChains::new(census, Some((&object.place, bytes)))))
 }
 

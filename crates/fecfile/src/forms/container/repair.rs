@@ -8,6 +8,7 @@ use crate::error::{Action, EncodingError, Error, Result};
 use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
 use fec_base::io::{NewObjects, ReadAt};
+use fec_core::format::annex;
 use fec_core::format::container::{GroupId, MetaFrame};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +62,8 @@ pub(super) fn repair(
     meter.finish();
     job.check_root(before, chain.root.unwrap_or_default())?;
     let len = placed::ends(geometry, trees, (&meta, &front), out.as_ref(), at)?;
-    out.keep_annexes(&files, len, &census.signatures.list)?;
+    // If the end of a container is lost, its last bytes are copies of the meta, which stand between the records.
+    out.keep_annexes(&files, (len, &[annex::META_COPY]), &census.signatures.list)?;
     out.commit()?;
     let [file] = files;
     Ok(vec![file.path])

@@ -5,7 +5,7 @@ mod file;
 pub(super) use file::{Position, ShardFile, read_at};
 
 use self::file::{holds_a_shard, is_cut_header, read_header, read_meta, version_of_short};
-use crate::forms::annexes;
+use crate::forms::annexes::{self, Stripped};
 use crate::forms::encoded::{Encoded, Load, Records};
 use crate::groups::Groups;
 use crate::input::{Content, Object};
@@ -70,10 +70,11 @@ impl Gathered {
                 return false;
             }
         };
-        let (len, signatures) =
-            annexes::stripped(bytes.as_ref(), len).unwrap_or_else(|_| (len, Signatures::default()));
-        self.signatures.absorb(signatures);
-        let file = Arc::new(ShardFile::new(path.clone(), bytes, len));
+        let bare = annexes::stripped(bytes.as_ref(), len).unwrap_or_else(|_| Stripped::bare(len));
+        self.signatures.absorb(bare.signatures);
+        let mut file = ShardFile::new(path.clone(), bytes, bare.len);
+        file.has_outlines = bare.has_outlines;
+        let file = Arc::new(file);
         let Some(headers) = self.headers(&file) else { return false };
         let mut checks = false;
         for (end, found) in [("head", headers[0]), ("tail", headers[1])] {

@@ -9,6 +9,8 @@ use crate::report::{Examination, ShardReport, ShardState};
 use fec_base::io::folder::open_file;
 use fec_base::io::{NewObjects, ReadAt};
 use fec_base::names::{is_plain, show};
+use fec_core::format::annex;
+use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use fec_keys::sign::Signatures;
 use std::fs::DirBuilder;
@@ -58,12 +60,18 @@ pub(super) fn repair(
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let source =
         DecodedSets { records: encoded.records.as_ref(), group: encoded.groups.get(0), decode: job.decode };
-    let shards = NewShards { out: out.as_ref(), indices: &indices };
+    let mut members = set.members.iter().flatten();
+    let outlines = Outlines::new(geometry.shape()).filter(|_| members.any(|member| member.file.has_outlines));
+    let shards = NewShards { out: out.as_ref(), indices: &indices, outlines };
     let encoding =
         shards.write((&source, &SpareRooms::default()), &geometry, &meta, &meter, &job.of_encoder())?;
     meter.finish();
     job.check_root(encoding.root, set.encoding.root)?;
-    out.keep_annexes(&files, set.encoding.layout().file_len, signatures)?;
+    let (len, written): (u64, &[u32]) = match outlines {
+        Some(_) => (set.encoding.outlined_len(), &[annex::OUTLINES]),
+        None => (set.encoding.layout().file_len, &[]),
+    };
+    out.keep_annexes(&files, (len, written), signatures)?;
     out.commit()?;
     Ok(paths)
 }

@@ -17,9 +17,10 @@ use fec_base::io::{NewObjects, Store};
 use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
-use fec_core::format::checksum_of;
 use fec_core::format::meta::Meta;
+use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{Encoding, Layout, ShardHeader};
+use fec_core::format::{annex, checksum_of};
 use fec_core::merkle::Tree;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, Shape};
 use std::ffi::OsString;
@@ -61,14 +62,15 @@ pub fn write_in(
     let out = store.create(&names, output_bytes, context.progress)?;
     let meter = context.meter(Action::Encode, Some(payload.size()));
     let indices: Vec<usize> = (0..n).collect();
-    let files = NewShards { out: out.as_ref(), indices: &indices };
+    let outlines = outlines_of(&geometry, options);
+    let files = NewShards { out: out.as_ref(), indices: &indices, outlines };
     let source = PayloadSets { payload, group: geometry, start: 0 };
     let encoding = files.write((&source, spare), &geometry, &meta, &meter, context)?;
     // The last check: the payload must not have changed while the last sets were read.
     payload.check_unchanged()?;
     if let Some(key) = &options.signing {
         let annex = annexes::of_signature(key.sign_root(&encoding.root).text());
-        let end = encoding.layout().file_len;
+        let end = if outlines.is_some() { encoding.outlined_len() } else { encoding.layout().file_len };
         let mut objects = 0..n;
         objects
             .try_for_each(|object| put(out.as_ref(), object, end, &annex))
@@ -122,9 +124,16 @@ impl Plan {
         }
         let meta = options.meta(payload, label.meta.clone(), context)?.to_bytes();
         check_memory(geometry.shape(), &payload.place(), &context.settings)?;
-        let output_bytes = Layout::new(&geometry, meta.len() as u32).file_len * code.n() as u64;
+        let outlines_len = outlines_of(&geometry, options).map_or(0, |outlines| outlines.annexes_len());
+        let file_len = Layout::new(&geometry, meta.len() as u32).file_len + outlines_len;
+        let output_bytes = file_len * code.n() as u64;
         Ok(Plan { geometry, meta, output_bytes })
     }
+}
+
+/// The outlines of the shard files, if they are wanted.
+fn outlines_of(geometry: &GroupGeometry, options: &Options) -> Option<Outlines> {
+    Outlines::new(geometry.shape()).filter(|_| options.outlines)
 }
 
 /// The recorded meta of shard files, and the name that their file names begin with.
@@ -182,6 +191,8 @@ pub(super) struct NewShards<'a> {
     pub(super) out: &'a dyn NewObjects,
     /// Shard index of each file.
     pub(super) indices: &'a [usize],
+    /// The outlines that stand behind the files.
+    pub(super) outlines: Option<Outlines>,
 }
 
 impl NewShards<'_> {
@@ -195,26 +206,29 @@ impl NewShards<'_> {
         context: &Context<'_>,
     ) -> Result<Encoding> {
         let layout = Layout::new(geometry, meta.len() as u32);
-        let sums = self.indices.iter().map(|_| PathSum::default()).collect();
-        let sink = ShardSink { files: self, layout, shape: *geometry.shape(), sums };
+        let sums = || self.indices.iter().map(|_| WrittenSum::default()).collect();
+        let (paths, outlines) = (sums(), sums());
+        let sink = ShardSink { files: self, layout, shape: *geometry.shape(), paths, outlines };
         let tree = EncodeJob::new((source, spare), geometry, &sink, meter, context).run()?;
         let encoding = Encoding::new(*geometry, tree.root(), meta);
         let _stage = stages::enter(Stage::Write, 0);
-        self.finish(&encoding, meta, (&tree, &sink.sums), Threads(context.settings.threads))?;
+        self.finish(&encoding, meta, (&tree, &sink), Threads(context.settings.threads))?;
         Ok(encoding)
     }
 
-    /// Completes the proofs, copies them to the end, and writes both headers of every file.
+    /// Completes the proofs, copies them to the end, and writes both headers of every file and of its annexes.
     fn finish(
         &self,
         encoding: &Encoding,
         meta: &[u8],
-        (tree, sums): (&Tree, &[PathSum]),
+        (tree, sink): (&Tree, &ShardSink<'_>),
         threads: Threads,
     ) -> Result<()> {
         let first_error: Mutex<Option<io::Error>> = Mutex::new(None);
         threads.run(self.indices.len(), &|object| {
-            if let Err(e) = self.finish_file(object, encoding, meta, (tree, &sums[object])) {
+            let done = self.finish_file(object, encoding, meta, (tree, &sink.paths[object]));
+            if let Err(e) = done.and_then(|()| self.finish_outlines(object, encoding, &sink.outlines[object]))
+            {
                 lock(&first_error).get_or_insert(e);
             }
         });
@@ -226,7 +240,7 @@ impl NewShards<'_> {
         object: usize,
         encoding: &Encoding,
         meta: &[u8],
-        (tree, written): (&Tree, &PathSum),
+        (tree, written): (&Tree, &WrittenSum),
     ) -> io::Result<()> {
         let (out, index) = (self.out, self.indices[object]);
         let layout = encoding.layout();
@@ -235,7 +249,7 @@ impl NewShards<'_> {
         if let Some(sets_in_piece) = PROOF_PIECE.checked_div(proof_len) {
             let sets_in_piece = sets_in_piece.max(1);
             let mut piece = Vec::new();
-            let read = PathSum::default();
+            let read = WrittenSum::default();
             for first in (0..shape.sets).step_by(sets_in_piece) {
                 let count = sets_in_piece.min((shape.sets - first) as usize);
                 piece.resize(count * proof_len, 0);
@@ -263,20 +277,43 @@ impl NewShards<'_> {
         put(out, object, layout.tail_meta, &[&padded[..], &header].concat())?;
         put(out, object, 0, &[&header[..], &padded].concat())
     }
+
+    /// Reads the outlines of a file back, and writes the headers of their annexes.
+    fn finish_outlines(&self, object: usize, encoding: &Encoding, written: &WrittenSum) -> io::Result<()> {
+        let Some(outlines) = self.outlines else { return Ok(()) };
+        let (out, start) = (self.out, encoding.layout().file_len);
+        let read = WrittenSum::default();
+        let mut values = Vec::new();
+        for nth in 0..outlines.annexes() {
+            let sets = outlines.sets_of(nth);
+            values.resize(sets.len() * outlines.outline_len(), 0);
+            let at = start + outlines.outline_at(sets.start);
+            if out.read_back(object, at, &mut values)? < values.len() {
+                return Err(not_there());
+            }
+            sets.zip(values.chunks_exact(outlines.outline_len()))
+                .for_each(|(set, outline)| read.add(set, outline));
+            let head = outlines.head(nth);
+            let header = annex::header(annex::OUTLINES, &[&head, &values]);
+            put(out, object, start + outlines.annex_at(nth), &[&header[..], &head].concat())?;
+            put(out, object, at + values.len() as u64, &header)?;
+        }
+        if read.value() == written.value() { Ok(()) } else { Err(not_there()) }
+    }
 }
 
 fn not_there() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "what was written is not there any more")
 }
 
-/// Tells whether the set paths read back from a file are those that were written, in any order: the sum of their
-/// CRC32C, each with the number of its set.
+/// Tells whether the set paths or outlines read back from a file are those that were written, in any order: the sum of
+/// their CRC32C, each with the number of its set.
 #[derive(Default)]
-struct PathSum(AtomicU64);
+struct WrittenSum(AtomicU64);
 
-impl PathSum {
-    fn add(&self, set: u32, path: &[u8]) {
-        self.0.fetch_add(checksum_of(&[&set.to_le_bytes(), path]).into(), Ordering::Relaxed);
+impl WrittenSum {
+    fn add(&self, set: u32, bytes: &[u8]) {
+        self.0.fetch_add(checksum_of(&[&set.to_le_bytes(), bytes]).into(), Ordering::Relaxed);
     }
 
     fn value(&self) -> u64 {
@@ -290,7 +327,31 @@ struct ShardSink<'a> {
     layout: Layout,
     shape: Shape,
     /// Sums of the written set paths, by file.
-    sums: Vec<PathSum>,
+    paths: Vec<WrittenSum>,
+    /// Sums of the written outlines, by file.
+    outlines: Vec<WrittenSum>,
+}
+
+impl ShardSink<'_> {
+    /// Writes the outlines of the shards of a file, those side by side in one annex at once.
+    fn write_outlines(&self, object: usize, first: u32, sets: &[ShardsOfSet]) -> io::Result<()> {
+        let Some(outlines) = self.files.outlines else { return Ok(()) };
+        let (mut start, mut piece) = (0, Vec::new());
+        for (number, set) in (first..).zip(sets) {
+            let outline = set.outline(self.files.indices[object]).as_flattened();
+            self.outlines[object].add(number, outline);
+            let at = self.layout.file_len + outlines.outline_at(number);
+            if !piece.is_empty() && at != start + piece.len() as u64 {
+                put(self.files.out, object, start, &piece)?;
+                piece.clear();
+            }
+            if piece.is_empty() {
+                start = at;
+            }
+            piece.extend_from_slice(outline);
+        }
+        put(self.files.out, object, start, &piece)
+    }
 }
 
 impl SetSink for ShardSink<'_> {
@@ -305,11 +366,12 @@ impl SetSink for ShardSink<'_> {
             let mut shards: Vec<IoSlice> = sets.iter().map(|set| IoSlice::new(set.shard(i))).collect();
             for ((number, set), proof) in (first..).zip(sets).zip(proofs.chunks_exact_mut(proof_len)) {
                 set.write_path(i, &mut proof[..set_path_len]);
-                self.sums[object].add(number, &proof[..set_path_len]);
+                self.paths[object].add(number, &proof[..set_path_len]);
             }
             let _stage = stages::enter(Stage::Write, (sets.len() * self.shape.shard_len) as u64);
             out.write_at(object, self.layout.shard(first), &mut shards)
                 .and_then(|()| put(out, object, self.layout.proofs(first)[0], &proofs[..known]))
+                .and_then(|()| self.write_outlines(object, first, sets))
                 .map_err(|e| Error::io(Action::Write, out.place(), e))?;
         }
         Ok(())
@@ -388,14 +450,15 @@ mod tests {
 
     #[test]
     fn proofs_are_what_was_written_or_nothing_is_made() {
-        let payload: Vec<u8> = (0..10_000u32).flat_map(u32::to_le_bytes).collect();
+        let payload: Vec<u8> = (0..20_000u32).flat_map(u32::to_le_bytes).collect();
         let options = Options { set_size: Some(12_288), ..Options::new(Code::new(3, 2).unwrap()) };
-        let encode = |fault| {
+        let with = |options: &Options, fault| {
             let store = BadStore(MemoryStore::new(), fault);
             let label = Label::named(b"in").unwrap();
-            let done = write(&payload, &label, &store, &options, &Context::default());
+            let done = write(&payload, &label, &store, options, &Context::default());
             (done, store.0.list().unwrap().len())
         };
+        let encode = |fault| with(&options, fault);
         let (done, files) = encode(Fault::None);
         let sets = done.expect("nothing is wrong").geometry.group(0).shape().sets;
         assert!(files == 5 && sets > 2);
@@ -406,5 +469,10 @@ mod tests {
             let error = done.expect_err("what was read back is wrong").to_string();
             assert!(error.contains("not there any more") && files == 0, "{error}");
         }
+        // A set without a group path has 96 bytes of proof, so the bit is one of the outline of two leaves.
+        let options = Options { set_size: None, outlines: true, ..options };
+        let (done, files) = with(&options, Fault::Bit(500));
+        assert!(done.is_err_and(|error| error.to_string().contains("not there any more")) && files == 0);
+        assert!(with(&options, Fault::None).0.is_ok());
     }
 }

@@ -19,11 +19,13 @@ pub(crate) struct ShardFile {
     pub len: u64,
     /// Ranges of stored bytes, if it has holes.
     pub stored: Option<Ranges>,
+    /// Outlines stand in its annexes.
+    pub has_outlines: bool,
 }
 
 impl ShardFile {
     pub(super) fn new(place: PathBuf, bytes: Arc<dyn ReadAt>, len: u64) -> ShardFile {
-        let mut file = ShardFile { place, bytes, len, stored: None };
+        let mut file = ShardFile { place, bytes, len, stored: None, has_outlines: false };
         let end_of_first = file.bytes.next_data(0).filter(|data| data.start == 0).map(|data| data.end);
         if end_of_first.is_none_or(|end| end < len) {
             let mut stored = Ranges::default();
