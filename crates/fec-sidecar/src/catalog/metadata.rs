@@ -25,6 +25,7 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
+use rustix::fs::{FlockOperation, flock};
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -295,16 +296,16 @@ impl Sidecar {
         extent.start.checked_add(extent.len(self.catalog.block.into())?)
     }
 
-    /// Keeps others from working on the sidecar, until the returned file is dropped.
+    /// Keeps others from working on the sidecar, until the lock is dropped.
     ///
     /// # Errors
     /// [`SidecarError::Busy`] if somebody works on it already, or has since it was opened.
-    pub(crate) fn lock(&self, action: Action) -> Result<File> {
-        let (file, now) = lock_file(&self.path, action)?;
+    pub(crate) fn lock(&self, action: Action) -> Result<Lock> {
+        let (lock, now) = lock_file(&self.path, action)?;
         if fingerprint_of(&now) != self.seen {
             return Err(Error::at(action, self.path.as_path(), SidecarError::Busy));
         }
-        Ok(file)
+        Ok(lock)
     }
 
     /// Opens the sidecar for writing, and refuses a file that somebody has put in its place.
@@ -413,13 +414,22 @@ impl Sidecar {
     }
 }
 
-/// Keeps others from working on the sidecar at `path`, until the returned file is dropped. Returns the stat of the file
-/// too.
+/// A lock on a sidecar, which ends with a drop. To close the file would not be enough: a process that is being started
+/// holds it a moment longer.
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An error is no harm: the lock ends with the process.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Keeps others from working on the sidecar at `path`, until the lock is dropped. Returns the stat of the file too.
 ///
 /// # Errors
 /// [`SidecarError::Busy`] if somebody works on it already.
-pub(crate) fn lock_file(path: &Path, action: Action) -> Result<(File, Metadata)> {
-    use rustix::fs::{FlockOperation, flock};
+pub(crate) fn lock_file(path: &Path, action: Action) -> Result<(Lock, Metadata)> {
     let fail = |e| Error::io(Action::Read, path, e);
     let none = || Error::at(action, path, SidecarError::NotASidecar);
     let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
@@ -427,11 +437,31 @@ pub(crate) fn lock_file(path: &Path, action: Action) -> Result<(File, Metadata)>
     if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
         return Err(Error::at(action, path, SidecarError::Busy));
     }
+    let lock = Lock(file);
     // The last holder of the lock may have put another file in its place.
     let now = std::fs::metadata(path).map_err(fail)?;
-    let held = file.metadata().map_err(fail)?;
+    let held = lock.0.metadata().map_err(fail)?;
     if (now.dev(), now.ino()) != (held.dev(), held.ino()) {
         return Err(Error::at(action, path, SidecarError::Busy));
     }
-    Ok((file, now))
+    Ok((lock, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that is being started has all open files of its parent, until its program begins.
+    #[test]
+    fn a_dropped_lock_is_off_although_the_file_is_open_elsewhere() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = home.path().join("d.fecp");
+        std::fs::write(&path, b"a sidecar").expect("it is written");
+        let (lock, _) = lock_file(&path, Action::Repair).expect("nobody has it");
+        let inherited = lock.0.try_clone().expect("another one");
+        assert!(lock_file(&path, Action::Repair).is_err(), "somebody has it");
+        drop(lock);
+        assert!(lock_file(&path, Action::Repair).is_ok(), "nobody has it any more");
+        drop(inherited);
+    }
 }
