@@ -12,9 +12,10 @@ LEAF = 16384
 TYPE = 2
 
 
-def outline(shard):
-    """The values of the leaves of a shard."""
-    return [own_blake3([shard[at:at + LEAF]], first=at // 1024, is_whole=False)[0] for at in range(0, len(shard), LEAF)]
+def outline(data, first=0):
+    """The values of leaves of a shard, from number `first` on: of all, if the data are the shard."""
+    leaves = [data[at:at + LEAF] for at in range(0, len(data), LEAF)]
+    return [own_blake3([leaf], first=16 * (first + j), is_whole=False)[0] for j, leaf in enumerate(leaves)]
 
 
 def digest_of(values):
@@ -59,8 +60,7 @@ def leaves_are_proved(pg, X, s, i, proof, values, first, data):
     end = min(pg.L, (first + ceil_div(len(data), LEAF)) * LEAF)
     if len(values) != ceil_div(pg.L, LEAF) or not data or len(data) != end - first * LEAF:
         return False
-    starts = range(0, len(data), LEAF)
-    found = [own_blake3([data[at:at + LEAF]], first=first * LEAF // 1024 + at // 1024, is_whole=False)[0] for at in starts]
+    found = outline(data, first)
     return found == values[first:first + len(found)] and follow_proof(pg, digest_of(values), s, i, proof)[0] == X
 
 

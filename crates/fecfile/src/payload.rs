@@ -33,7 +33,7 @@ pub struct Options {
     pub sealing: Option<Arc<Sealing>>,
     /// The key that signs the root; the signature stands behind each shard file and behind the index of a container.
     pub signing: Option<Arc<SecretKey>>,
-    /// Whether shard files get the outlines of their shards, about 0.2 % more bytes, so that a few bytes can be proved
+    /// With `true` shard files get the outlines of their shards, about 0.2 % more bytes: a few bytes can be proved then
     /// without the whole shard. Containers and shards of SHA-256 have none.
     pub outlines: bool,
 }

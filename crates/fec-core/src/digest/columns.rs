@@ -60,19 +60,25 @@ impl Columns {
 
     /// The digest of each row. All pieces were hashed.
     pub(crate) fn finish(self) -> Vec<Digest> {
-        self.finish_keeping(&mut Vec::new())
+        self.finish_keeping(None)
     }
 
-    /// As [`finish`](Self::finish); `values` becomes the values of the pieces, row after row, or empty if rows are a
+    /// As [`finish`](Self::finish); `kept` becomes the values of the pieces, row after row, or empty if rows are a
     /// piece each.
-    pub(crate) fn finish_keeping(self, values: &mut Vec<Digest>) -> Vec<Digest> {
-        values.clear();
+    pub(crate) fn finish_keeping(self, mut kept: Option<&mut Vec<Digest>>) -> Vec<Digest> {
+        if let Some(kept) = &mut kept {
+            kept.clear();
+        }
         let count = self.len.div_ceil(self.piece_len);
         if count == 1 {
             return self.values;
         }
-        values.extend((0..self.rows).flat_map(|row| self.values[row..].iter().step_by(self.rows)));
-        self.engine.merge(values.clone(), count, true)
+        let of_row = |row| self.values[row..].iter().step_by(self.rows);
+        let by_row: Vec<Digest> = (0..self.rows).flat_map(of_row).copied().collect();
+        if let Some(kept) = kept {
+            kept.extend_from_slice(&by_row);
+        }
+        self.engine.merge(by_row, count, true)
     }
 }
 

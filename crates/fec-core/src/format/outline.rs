@@ -31,9 +31,13 @@ impl Outlines {
         if shape.hash != HashKind::Blake3 || shape.shard_len <= LEAF {
             return None;
         }
-        let outline_len = shape.shard_len.div_ceil(LEAF) * 32;
-        let most = (annex::MAX_DATA as usize - HEAD) / outline_len;
-        Some(Outlines { shard_len: shape.shard_len, sets: shape.sets, sets_of_annex: most as u32 })
+        Some(Outlines::of(shape.shard_len, shape.sets))
+    }
+
+    /// The outlines of so many shards of this length.
+    fn of(shard_len: usize, sets: u32) -> Outlines {
+        let most = (annex::MAX_DATA as usize - HEAD) / (shard_len.div_ceil(LEAF) * 32);
+        Outlines { shard_len, sets, sets_of_annex: most as u32 }
     }
 
     /// Number of leaves of a shard: at least 2.
@@ -145,24 +149,27 @@ impl Outlines {
     }
 }
 
-/// The annexes of the outlines of a shard file with this `body`: its shards of all sets, one after the other. They have
-/// 0.2 % of its bytes, and cost a hash of it. `None` if its shards have no outlines.
+/// The annexes of the outlines of a shard file. `read` fills a buffer from an offset in its body on: the shards of all
+/// sets, one after the other. The annexes have 0.2 % of the bytes of the body, and cost a hash of it. `None` if the
+/// shards have no outlines.
 ///
 /// # Errors
-/// Those of `read`, which fills a buffer from this offset in the body on.
+/// Those of `read`.
 pub fn annexes<E>(
     shape: &Shape,
     mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
 ) -> Result<Option<Vec<u8>>, E> {
     let Some(outlines) = Outlines::new(shape) else { return Ok(None) };
-    let mut shard = vec![0; outlines.shard_len];
+    let mut leaf = vec![0; LEAF];
     let mut all = Vec::with_capacity(outlines.annexes_len() as usize);
     for nth in 0..outlines.annexes() {
         let mut data = outlines.head(nth).to_vec();
         for set in outlines.sets_of(nth) {
-            read(u64::from(set) * outlines.shard_len as u64, &mut shard)?;
-            for (leaf, start) in shard.chunks(LEAF).zip((0..).step_by(LEAF)) {
-                data.extend_from_slice(&blocks::tail_value(leaf, start));
+            let shard = u64::from(set) * outlines.shard_len as u64;
+            for bytes in (0..outlines.leaves()).map(|nth| outlines.leaf(nth)) {
+                let leaf = &mut leaf[..bytes.len()];
+                read(shard + bytes.start as u64, leaf)?;
+                data.extend_from_slice(&blocks::tail_value(leaf, bytes.start as u64));
             }
         }
         all.extend_from_slice(&annex::write(annex::OUTLINES, &data));
@@ -275,7 +282,7 @@ mod tests {
     #[test]
     fn published_check_values() {
         let shard: Vec<u8> = (0..40_000u32).map(|i| (i * i % 251) as u8).collect();
-        let outlines = Outlines { shard_len: shard.len(), sets: 1, sets_of_annex: 1 };
+        let outlines = Outlines::of(shard.len(), 1);
         let values: Vec<Digest> = shard
             .chunks(LEAF)
             .zip(0..)
@@ -314,9 +321,7 @@ mod tests {
     #[test]
     fn no_outline_is_cut_by_the_end_of_an_annex() {
         for (shard_len, sets) in [(1 << 26, 40), (1 << 26, 8), (4096 * 100, 3000), (LEAF + 64, 70_000)] {
-            let outlines = Outlines { shard_len, sets, sets_of_annex: 0 };
-            let most = (annex::MAX_DATA as usize - HEAD) / outlines.outline_len();
-            let outlines = Outlines { sets_of_annex: most as u32, ..outlines };
+            let outlines = Outlines::of(shard_len, sets);
             let (mut at, mut next) = (0, 0);
             for nth in 0..outlines.annexes() {
                 assert_eq!(outlines.annex_at(nth), at);

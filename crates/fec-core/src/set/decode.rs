@@ -249,7 +249,7 @@ impl SetDecoder {
     fn run_pass(&mut self, pass: &SetPass<'_>, known: &[u8], run: Run<'_>) -> Vec<Digest> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let is_known = flags(known);
-        let digests = pass.run(self.pass_rows(|i| is_known[i]), &mut scratch, &mut Vec::new(), run);
+        let digests = pass.run(self.pass_rows(|i| is_known[i]), &mut scratch, None, run);
         self.scratch = scratch;
         digests
     }

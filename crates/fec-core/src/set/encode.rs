@@ -108,7 +108,7 @@ impl SetEncoder {
             originals: originals.iter().map(|row| Original::Known(row)).collect(),
             recovery: Some(recovery.iter_mut().collect()),
         };
-        let digests = pass.run(rows, &mut Scratch::default(), leaves, run);
+        let digests = pass.run(rows, &mut Scratch::default(), Some(leaves), run);
         run.observer.begin(Phase::Tree);
         let root = tree.build_from_digests(self.hash, self.plan.code(), set, digests);
         run.observer.end(Phase::Tree, bytes);

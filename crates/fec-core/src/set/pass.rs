@@ -138,10 +138,12 @@ impl SetPass<'_> {
         &self,
         rows: PassRows<'_>,
         scratch: &mut Scratch,
-        values: &mut Vec<Digest>,
+        mut values: Option<&mut Vec<Digest>>,
         run: Run<'_>,
     ) -> Vec<Digest> {
-        values.clear();
+        if let Some(values) = &mut values {
+            values.clear();
+        }
         let missing = self.restore.map_or(0, |plan| plan.wanted().len());
         let originals = if self.hash_known { rows.originals.len() } else { missing };
         let hashed = originals + self.extended();
@@ -172,7 +174,7 @@ impl SetPass<'_> {
         &self,
         rows: PassRows<'_>,
         hashed: usize,
-        (scratch, values): (&mut Scratch, &mut Vec<Digest>),
+        (scratch, values): (&mut Scratch, Option<&mut Vec<Digest>>),
         Run { executor, observer }: Run<'_>,
     ) -> Vec<Digest> {
         let len = rows.len();
