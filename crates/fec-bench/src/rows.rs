@@ -40,6 +40,8 @@ const BEYOND: u64 = 4;
 const LEAST: u64 = 12 << 20;
 const LEAST_UNKNOWN: u64 = 4 << 20;
 const MOST: u64 = 1 << 30;
+/// The most bytes where there is little time: more takes a good part of it to be filled.
+const MOST_QUICK: u64 = 256 << 20;
 
 /// Working sets that fit the first cache, the second, and no cache.
 pub(crate) fn levels(options: &Options) -> [Level; 3] {
@@ -48,7 +50,7 @@ pub(crate) fn levels(options: &Options) -> [Level; 3] {
     let kib = available.and_then(|text| text.strip_suffix(" kB")?.trim().parse::<u64>().ok());
     // A quarter of what is free, or half of what the user allows: other data needs room too.
     let room = options.max_memory.map_or(kib.map_or(LEAST, |kib| kib << 8), |most| most / 2);
-    levels_of(&Caches::host(), room)
+    levels_of(&Caches::host(), if options.quick { room.min(MOST_QUICK) } else { room })
 }
 
 /// The working sets on these caches, in so many bytes of memory. The last one is called by its size if it is too small

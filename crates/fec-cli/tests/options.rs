@@ -9,19 +9,21 @@ mod table;
 use common::{Arena, code, listing, payload, text};
 use std::fs;
 use table::{
-    COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, ROOTS,
+    AUDIT, COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, ROOTS,
     SEVERAL, SHARDS,
 };
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 71] = [
+const VALUES: [(&str, &str); 75] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
+    ("budget-bytes", "1M"),
     ("check", "statement"),
     ("cipher", "aes-256-gcm"),
     ("compare", "saved"),
+    ("confidence", "95%"),
     ("data", "33"),
     ("deadline-packets", "100"),
     ("dir", "."),
@@ -64,10 +66,12 @@ const VALUES: [(&str, &str); 71] = [
     ("root", "@root"),
     ("root-file", "new-root"),
     ("roots", "roots"),
+    ("rot", "10%"),
     ("rounds", "1"),
     ("sample", "50%"),
     ("ignore", "edited"),
     ("save", "saved"),
+    ("seed", "7"),
     ("segment-size", "1M"),
     ("set-size", "1M"),
     ("sign", "sk"),
@@ -168,6 +172,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("verify", SEVERAL) => &["a.fec", "b.fec", "d.fecp"],
         ("verify", SIDECARS) => &["d.fecp", "e.fecp"],
         ("verify", LIST) => &["--roots", "roots"],
+        ("verify", AUDIT) => &["--audit", "--from", "p1", "--root", "@stored-root"],
         ("verify", STORES) => &["--from", "p1", "--root", "@stored-root"],
         ("repair", SHARDS) => &["a.shards"],
         ("repair", CONTAINER) => &["a.fec"],
@@ -200,7 +205,7 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     let root = match mode {
         CONTAINER | PIPE => "@container-root",
         SIDECAR | PART | UPDATE => "@sidecar-root",
-        STORES => "@stored-root",
+        STORES | AUDIT => "@stored-root",
         _ => "@root",
     };
     let value = VALUES.iter().find(|(name, _)| *name == option).map(|(_, value)| *value);
@@ -217,14 +222,15 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     let more = TOGETHER.iter().filter(|(of, name, _)| *name == option && (*of == command || *of == "*"));
     let own = |of: &str| of != "*" || !["encode", "protect"].contains(&command);
     // The line for stores has a root.
-    let more = more.filter(|(of, .., more)| own(of) && !(mode == STORES && more.contains(&"--root")));
+    let more = more
+        .filter(|(of, .., more)| own(of) && !([STORES, AUDIT].contains(&mode) && more.contains(&"--root")));
     let more = more.flat_map(|(.., more)| more.iter());
     words.extend(more.map(|word| if *word == "@root" { root.to_owned() } else { (*word).to_owned() }));
     words
 }
 
 /// Options that choose the mode of a command.
-const CHOOSING: [(&str, &str); 12] = [
+const CHOOSING: [(&str, &str); 13] = [
     ("protect", "list"),
     ("encode", "stream"),
     ("encode", "to"),
@@ -233,6 +239,7 @@ const CHOOSING: [(&str, &str); 12] = [
     ("decode", "stream"),
     ("decode", "key-file"),
     ("decode", "from"),
+    ("verify", "audit"),
     ("verify", "from"),
     ("verify", "roots"),
     ("repair", "from"),

@@ -195,10 +195,12 @@ fn every_command_speaks_the_words_of_the_schema() {
     let root = sent["root"].as_str().unwrap().to_owned();
     let from = format!("--from one --from two --from three --root {root}");
     assert_eq!(run(&format!("verify {from}"), 0, "intact")["margin"]["shards"], 2);
+    assert_eq!(run(&format!("verify {from} --audit"), 0, "intact")["places"][2]["verdict"], "shown");
     run(&format!("decode {from} -o stored"), 0, "intact");
     std::fs::remove_dir_all(arena.path("one")).unwrap();
     std::fs::create_dir(arena.path("one")).unwrap();
     run(&format!("verify {from}"), 1, "damaged");
+    run(&format!("verify {from} --audit"), 1, "damaged");
     let found = run("list one two three", 1, "damaged");
     let row = &found["encodings"][0];
     assert_eq!((&row["root"], &row["margin"]["shards"]), (&root.as_str().into(), &0.into()));

@@ -143,6 +143,12 @@ pub enum StoresError {
         /// The causes at those that failed.
         causes: Vec<String>,
     },
+    /// A file is no list of when places were audited.
+    #[error("it is something else than a list of what was audited when")]
+    NotAState,
+    /// A list of when places were audited is about another encoding.
+    #[error("it is a list of what was audited when, of another root")]
+    OtherState,
     /// Places gave no list, so nobody knows what they hold.
     #[error("these places could not be asked for what they hold, and nothing was removed{}", Causes(.0))]
     Unasked(Vec<String>),
@@ -189,6 +195,8 @@ impl Cause for StoresError {
             | StoresError::OfOther(_)
             | StoresError::ReadOnly
             | StoresError::NoPlace
+            | StoresError::NotAState
+            | StoresError::OtherState
             | StoresError::Twice
             | StoresError::Unrecordable
             | StoresError::ManySegments { .. }

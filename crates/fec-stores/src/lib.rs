@@ -10,11 +10,13 @@
 //! The feature `stores` brings `object_store`, `reqwest`, `rustls` with ring, `tokio` and what they need: 120 crates,
 //! and a binary of 12.3 MB in place of 6.9. Builds for boards leave it out.
 //!
+//! [`audit`](stored::Stored::audit) shows with a few megabytes how much places can have lost at most.
 //! [`inventory`](inventory::inventory) lists the encodings in places, and [`Forget`](forget::Forget) removes one.
 //!
 //! No answer of a store is believed. Keys follow from roots, the ordinary reader proves each byte, and a list is read
 //! for keys that can be ours; a list that leads back or does not end is left.
 
+pub mod audit;
 pub mod call;
 mod cloud;
 pub mod error;

@@ -2,7 +2,7 @@
 
 use super::error::{StoreError, StoresError, note};
 use super::fetch::Fetch;
-use super::find::{self, Candidate, Search};
+use super::find::{self, Candidate, Search, Told};
 use super::keys;
 use super::lists::Lists;
 use super::placement::{Placement, Survival};
@@ -140,16 +140,7 @@ impl<'a> Stored<'a> {
         let mut segments = Vec::new();
         let lists = Lists::of_segments(self.places, &self.manifest.segments);
         for encoding in &self.manifest.segments {
-            let mut located = Vec::new();
-            let search = Search {
-                root: &encoding.root,
-                n: self.manifest.code.n() as u32,
-                enough: self.manifest.code.k(),
-                home: &self.home(segments.len()),
-                is_hasty: false,
-                lists: lists.as_ref(),
-            };
-            let told = find::locate_all(self.places, &search, |found| located.push(found));
+            let (located, told) = self.located(segments.len(), lists.as_ref());
             told.failed.into_iter().for_each(|(place, why)| note(&mut trouble, place, why));
             let checked = match deep {
                 false => self.heads(encoding, located, &mut trouble),
@@ -190,8 +181,23 @@ impl<'a> Stored<'a> {
         })
     }
 
+    /// Asks all places for the shards of a segment.
+    pub(super) fn located(&self, segment: usize, lists: Option<&Lists>) -> (Vec<Candidate>, Told) {
+        let mut located = Vec::new();
+        let search = Search {
+            root: &self.manifest.segments[segment].root,
+            n: self.manifest.code.n() as u32,
+            enough: self.manifest.code.k(),
+            home: &self.home(segment),
+            is_hasty: false,
+            lists,
+        };
+        let told = find::locate_all(self.places, &search, |found| located.push(found));
+        (located, told)
+    }
+
     /// Writable places that lack the manifest. Places that are given up are not listed, because they are in `trouble`.
-    fn lack_manifest(&self) -> Vec<usize> {
+    pub(super) fn lack_manifest(&self) -> Vec<usize> {
         let lacks = |place: &usize| {
             let has_failed = self.places.get(*place).is_given_up();
             !self.is_bare

@@ -89,6 +89,13 @@ pub(super) fn sample(text: &str) -> Result<u32, String> {
     if (1..=10_000).contains(&parts) { Ok(parts) } else { Err(wrong.to_owned()) }
 }
 
+/// A share of which something is left: `99%`, `0.5%`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let wrong = "write per cent between 0.01% and 99.99%, as in 1%";
+    let parts = hundredths(text, wrong)?;
+    if (1..10_000).contains(&parts) { Ok(f64::from(parts) / 10_000.0) } else { Err(wrong.to_owned()) }
+}
+
 /// Hundredths of a per cent.
 fn hundredths(text: &str, wrong: &str) -> Result<u32, String> {
     let wrong = || wrong.to_owned();

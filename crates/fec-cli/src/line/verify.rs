@@ -4,8 +4,8 @@ use super::seal;
 use super::sign;
 use super::stores;
 use crate::line::examples;
-use crate::line::values::{root, sample};
-use crate::units::duration;
+use crate::line::values::{root, sample, share};
+use crate::units::{duration, size};
 
 use clap::{Args, ValueEnum};
 use fec_core::digest::Digest;
@@ -54,7 +54,8 @@ pub(crate) struct Verify {
     #[arg(long, conflicts_with = "deep")]
     pub(crate) sidecar_only: bool,
     /// With a sidecar: remember in this file when each file was checked, and begin with those whose last check is
-    /// longest ago; the file is made when it is not there, and each sidecar needs its own
+    /// longest ago; with --audit: when each place was audited. The file is made when it is not there, and each sidecar
+    /// and root needs its own
     #[arg(long, value_name = "FILE", group = "remembered", conflicts_with_all = ["deep", "quick", "sidecar_only"])]
     pub(crate) state: Option<PathBuf>,
     /// With --state: leave out what was checked within this time: 30d, 12h
@@ -71,6 +72,22 @@ pub(crate) struct Verify {
         conflicts_with_all = ["deep", "quick", "sidecar_only", "state", "older_than"],
     )]
     pub(crate) sample: Option<u32>,
+    /// With --from: look at some bytes of each place, chosen at random and proved, and say how much of it can be lost
+    /// at most
+    #[arg(long, requires = "from", conflicts_with = "deep")]
+    pub(crate) audit: bool,
+    /// With --audit: find a place out that has lost more than --rot with this probability
+    #[arg(long, value_name = "P%", value_parser = share, default_value = "99%")]
+    pub(crate) confidence: f64,
+    /// With --audit: the share of the bytes of a place
+    #[arg(long, value_name = "P%", value_parser = share, default_value = "1%")]
+    pub(crate) rot: f64,
+    /// With --audit: look at no more than so many bytes of all places together, even if less is shown then
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) budget_bytes: Option<u64>,
+    /// With --audit: look at the same bytes as an earlier audit, which named this number
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// With a sidecar: say and count nothing of this, several with commas between. With edited,moved,new exit code 1
     /// means damage, or what no time tells from damage
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]

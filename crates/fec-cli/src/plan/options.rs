@@ -10,6 +10,7 @@ pub(crate) const PIPE: Mode = "a container in a pipe";
 pub(crate) const STREAM: Mode = "a live stream in a file or pipe";
 pub(crate) const NETWORK: Mode = "a live stream over the network (udp://)";
 pub(crate) const STORES: Mode = "stores";
+pub(crate) const AUDIT: Mode = "an audit of stores";
 pub(crate) const SEVERAL: Mode = "several at once";
 pub(crate) const SIDECARS: Mode = "several sidecars";
 pub(crate) const SIDECAR: Mode = "a sidecar";
@@ -41,6 +42,7 @@ pub(crate) struct Command {
 
 const SEAL: [&str; 2] = ["recipient", "recipients-file"];
 const NETWORK_OPTIONS: [&str; 4] = ["spool", "timeout", "retries", "limit"];
+const LIMITS: [&str; 3] = ["timeout", "retries", "limit"];
 
 const UNSIGNED: &str = "in stores nothing is signed: leave --signer out";
 const SHARED: &str = "both ends of a live stream share a key: --key-file or --passphrase";
@@ -161,25 +163,35 @@ const DECODE: Command = Command {
 
 const VERIFY: Command = Command {
     name: "verify",
-    modes: &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES],
-    chosen: &[("from", &[STORES]), ("roots", &[LIST])],
+    modes: &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES, AUDIT],
+    chosen: &[("from", &[STORES, AUDIT]), ("audit", &[AUDIT]), ("roots", &[LIST])],
     options: &[
-        (&["json"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES]),
+        (&["json"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST, STORES, AUDIT]),
         (&["deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SIDECARS, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SIDECARS, STORES, AUDIT]),
         (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
         (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST]),
         (&["need"], &[SHARDS, CONTAINER, PIPE, SEVERAL, LIST]),
         (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
         (&["base", "ignore"], &[SIDECAR, PART, SIDECARS]),
         (&["quick", "sidecar-only", "sample"], &[SIDECAR, SIDECARS]),
-        (&["state", "older-than", "budget"], &[SIDECAR]),
+        (&["state", "older-than"], &[SIDECAR, AUDIT]),
+        (&["budget"], &[SIDECAR]),
         (&["roots"], &[LIST]),
-        (&["from"], &[STORES]),
-        (&NETWORK_OPTIONS, &[STORES]),
+        (&["from"], &[STORES, AUDIT]),
+        (&["audit", "confidence", "rot", "budget-bytes", "seed"], &[AUDIT]),
+        (&["spool"], &[STORES]),
+        (&LIMITS, &[STORES, AUDIT]),
     ],
     advice: &[
-        (&["signer"], &[STORES], UNSIGNED),
+        (&["signer"], &[STORES, AUDIT], UNSIGNED),
+        (
+            &["confidence", "rot", "budget-bytes", "seed", "state", "older-than"],
+            &[STORES],
+            "it is for an audit: add --audit",
+        ),
+        (&["spool"], &[AUDIT], "an audit keeps nothing on disk"),
+        (&["budget"], &[AUDIT], "of bytes: --budget-bytes 8M"),
         (
             &["quick", "sidecar-only", "base", "sample", "ignore", "state", "older-than", "budget"],
             &[SHARDS, CONTAINER, PIPE, SEVERAL],

@@ -1,7 +1,7 @@
 //! The plan of `fec verify`.
 
 use super::given::Given;
-use super::options::{CONTAINER, LIST, PART, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
+use super::options::{AUDIT, CONTAINER, LIST, PART, PIPE, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use super::{Table, check, refusals};
 use crate::line;
 use crate::say::failure::Result;
@@ -12,6 +12,8 @@ use std::path::Path;
 pub(crate) enum Verify<'a> {
     /// Shards in stores.
     Stores,
+    /// Some bytes of shards in stores.
+    Audit,
     /// Each line of this list of roots.
     List(&'a Path),
     /// The inputs, whatever they hold: [`way`] decides how they are examined.
@@ -131,6 +133,9 @@ impl Verify<'_> {
     /// # Errors
     /// Wrong use: options without effect.
     pub(crate) fn of(line: &line::Verify, given: Given) -> Result<Verify<'_>> {
+        if line.audit {
+            return given.check(AUDIT).map(|()| Verify::Audit);
+        }
         if !line.stores.from.is_empty() {
             return given.check(STORES).map(|()| Verify::Stores);
         }

@@ -37,6 +37,7 @@ use std::time::Instant;
 pub(crate) fn run(args: &line::Verify, settings: &Settings) -> Result<Exit> {
     match Verify::of(args, settings.given)? {
         Verify::Stores => return stores::verify(args, settings),
+        Verify::Audit => return stores::audit(args, settings),
         Verify::List(list) => return many::listed(list, args, settings),
         Verify::Inputs => {}
     }

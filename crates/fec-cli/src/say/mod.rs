@@ -27,6 +27,8 @@ pub(crate) mod state;
 #[cfg(feature = "stores")]
 pub(crate) mod stores;
 #[cfg(feature = "stores")]
+pub(crate) mod stores_audit;
+#[cfg(feature = "stores")]
 pub(crate) mod stores_forget;
 #[cfg(feature = "stores")]
 pub(crate) mod stores_list;

@@ -1,6 +1,7 @@
 //! Shards in stores as users meet them. The stores here are folders, which fail separately like others.
 //! `scripts/campaigns/stores.py` does the same with servers.
 
+mod audit;
 #[path = "../common/mod.rs"]
 mod common;
 mod folders;

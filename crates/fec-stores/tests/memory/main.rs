@@ -1,6 +1,7 @@
 //! Payloads in memory stores that lie, stall, crawl, are dead, or give wrong lists. The tests check the result and the
 //! number of calls and bytes. Counts are asserted, times are printed.
 
+mod auditing;
 mod bytes;
 mod calls;
 mod folders;

@@ -25,6 +25,10 @@ pub(crate) fn verify(_: &Verify, _: &Settings) -> Result<Exit> {
     Err(absent("verify --from"))
 }
 
+pub(crate) fn audit(_: &Verify, _: &Settings) -> Result<Exit> {
+    Err(absent("verify --from"))
+}
+
 pub(crate) fn repair(_: &Repair, _: &Settings) -> Result<Exit> {
     Err(absent("repair --from"))
 }

@@ -162,7 +162,7 @@ pub(super) fn targets(named: &[String]) -> Result<Vec<Store>> {
 }
 
 /// The root that proves that the right bytes come.
-fn root(root: Option<Digest>) -> Digest {
+pub(super) fn root(root: Option<Digest>) -> Digest {
     root.expect("the parser asks for --root where --from is given")
 }
 
@@ -264,6 +264,8 @@ fn with_help(error: Error) -> Failure {
         StoresError::ManySegments { .. } => "choose a larger --segment-size",
         StoresError::NotFound { .. } => "is it the right root, and are these all the places?",
         StoresError::FewLeft { .. } => "name further places with --from; try again when all of them answer",
+        StoresError::NotAState => "choose another name with --state",
+        StoresError::OtherState => "each root needs a --state of its own",
         StoresError::ReadOnly => "shards go to s3://, gs://, az://, file:// and folders",
         _ => return error.into(),
     };

@@ -3,12 +3,16 @@
 #[cfg(not(feature = "stores"))]
 mod absent;
 #[cfg(feature = "stores")]
+mod audit;
+#[cfg(feature = "stores")]
 mod commands;
 #[cfg(feature = "stores")]
 mod held;
 
 #[cfg(not(feature = "stores"))]
-pub(crate) use absent::{decode, forget, list, repair, send, verify};
+pub(crate) use absent::{audit, decode, forget, list, repair, send, verify};
+#[cfg(feature = "stores")]
+pub(crate) use audit::audit;
 #[cfg(feature = "stores")]
 pub(crate) use commands::{decode, repair, send, verify};
 #[cfg(feature = "stores")]
