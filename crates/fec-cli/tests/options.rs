@@ -96,7 +96,7 @@ const VALUES: [(&str, &str); 75] = [
 /// Options that the parser requires together with these.
 const TOGETHER: [(&str, &str, &[&str]); 13] = [
     ("verify", "older-than", &["--state", "state"]),
-    ("verify", "budget", &["--state", "state"]),
+    ("verify", "budget", &["--sample", "50%"]),
     ("*", "signature", &["--signer", "sk.pub"]),
     ("encode", "signature", &["--sign", "sk"]),
     ("protect", "signature", &["--sign", "sk"]),

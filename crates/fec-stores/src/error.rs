@@ -38,6 +38,9 @@ pub enum StoreError {
     /// The store failed so often that no more requests go to it.
     #[error("it does not answer, and is not asked any more")]
     GivenUp,
+    /// Enough had arrived elsewhere, and this was still under way.
+    #[error("it was too slow to wait for, and enough had arrived")]
+    Slow,
     /// The caller has stopped the operation.
     #[error("stopped")]
     Cancelled,

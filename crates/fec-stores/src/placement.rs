@@ -76,6 +76,14 @@ impl Placement {
         targets[(shard / count) % targets.len()]
     }
 
+    /// The domain of a target, by their numbers.
+    ///
+    /// # Panics
+    /// If there is no such target.
+    pub fn domain(&self, target: usize) -> usize {
+        self.domains.iter().position(|of| of.contains(&target)).expect("every target has a domain")
+    }
+
     /// The names of the domains.
     pub fn domains(&self) -> &[String] {
         &self.names

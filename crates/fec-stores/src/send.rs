@@ -6,10 +6,14 @@
 
 mod coding;
 mod options;
+mod queue;
+mod tail;
 
 pub use options::{SEGMENT, SendOptions, needed};
 
 use self::coding::{Coded, check_segments, code};
+use self::queue::Queue;
+use self::tail::gather;
 use super::call::Cancel;
 use super::error::{StoreError, StoresError};
 use super::keys;
@@ -21,7 +25,7 @@ use super::put::{Expected, is_there, put};
 use super::target::Target;
 use fec_base::context::{Context, Gauge, Progress};
 use fec_base::error::{Action, Class, Error, ErrorKind, Place, Result};
-use fec_base::threads::{Threads, no_thread};
+use fec_base::threads::{Threads, no_thread, spawn_or_do};
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::manifest::{MAX_TARGETS, Manifest, ManifestTarget};
@@ -33,8 +37,8 @@ use fecfile::within::Coded as CodedSource;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 
 /// Most characters of a domain's name in progress output.
 const NAME: usize = 12;
@@ -59,6 +63,8 @@ pub struct Sent {
     pub weakest: u32,
     /// Failures that lose nothing once no object is missing.
     pub survival: Survival,
+    /// Failures that lose nothing as it is.
+    pub arrived: Survival,
 }
 
 /// An object that did not arrive.
@@ -73,9 +79,11 @@ pub struct Missing {
 }
 
 impl Sent {
-    /// Class of the missing objects; `None`: no object is missing.
+    /// Class of the missing objects; `None`: none is missing but those that were not waited for, because enough had
+    /// arrived.
     pub fn class(&self) -> Option<Class> {
-        (!self.missing.is_empty()).then_some(Class::Mendable)
+        let is_missing = self.missing.iter().any(|missing| missing.why != StoreError::Slow);
+        is_missing.then_some(Class::Mendable)
     }
 }
 
@@ -110,7 +118,7 @@ pub fn send(
     let mut sending = Sending::new(places, &placement, options, &meter, context.progress);
     // The length of a pipe is not known.
     sending.lists = Lists::of_count(places, source.size().map_or(0, |len| len.div_ceil(options.segment_len)));
-    let (segments, weakest) = sending.code_and_send(source, (name, most), context)?;
+    let (segments, arrived) = sending.code_and_send(source, (name, most), context)?;
     let manifest = Manifest {
         hash: options.encode.hash,
         code: options.encode.code,
@@ -119,8 +127,12 @@ pub fn send(
         meta,
         targets,
     };
-    let root = sending.manifest(&manifest)?;
+    let (root, manifests) = sending.manifest(&manifest)?;
     meter.finish();
+    let k = manifest.code.k();
+    let survivals = arrived.iter().map(|held| Placement::survival_of(held.clone(), k, manifests - 1));
+    let arrived_of_all = survivals.min_by_key(|survival| (survival.domains, survival.shards));
+    let weakest = arrived.iter().map(|held| held.iter().sum::<usize>()).min();
     let mut missing = into_value(sending.missing);
     missing.sort_by_key(|missing| (missing.shard, missing.place));
     Ok(Sent {
@@ -130,8 +142,9 @@ pub fn send(
         kept: sending.kept.into_inner(),
         sent_bytes: sending.sent_bytes.into_inner(),
         missing,
-        weakest,
+        weakest: weakest.unwrap_or(0) as u32,
         survival: placement.survival(),
+        arrived: arrived_of_all.unwrap_or_else(|| placement.survival()),
     })
 }
 
@@ -210,13 +223,13 @@ impl<'a> Sending<'a> {
     }
 
     /// Codes a source into at most `most` segments, which record `name`, and sends each while the next is coded.
-    /// Returns them, and the smallest number of shards that arrived of any segment.
+    /// Returns them, and the shards of each that arrived in each domain.
     fn code_and_send(
         &self,
         source: Source<'_>,
         (name, most): (Option<&[u8]>, u64),
         context: &Context<'_>,
-    ) -> Result<(Vec<Encoding>, u32)> {
+    ) -> Result<(Vec<Encoding>, Vec<Vec<usize>>)> {
         let (coded, to_send) = sync_channel(0);
         std::thread::scope(|scope| {
             let sender = std::thread::Builder::new()
@@ -231,51 +244,73 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Sends segments as they come; returns them, and the smallest number of shards that arrived of any segment.
-    fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, u32)> {
-        let (mut segments, mut weakest) = (Vec::new(), u32::MAX);
+    /// Sends segments as they come; returns them, and the shards of each that arrived in each domain.
+    fn segments(&self, coded: Receiver<Coded>) -> Result<(Vec<Encoding>, Vec<Vec<usize>>)> {
+        let (mut segments, mut arrived) = (Vec::new(), Vec::new());
         for segment in coded {
-            let landed = self.segment(&segment)?;
-            let needed = needed(&self.options.encode);
+            let held = self.segment(&segment)?;
+            let (landed, needed) = (held.iter().sum::<usize>() as u32, needed(&self.options.encode));
             if landed < needed {
                 let causes = self.causes(|missing| missing.shard.is_some_and(|(of, _)| of == segment.number));
                 let n = self.options.encode.code.n() as u32;
                 let few = StoresError::FewLanded { segment: segment.number, landed, n, needed, causes };
                 return Err(Error::new(Action::Encode, few));
             }
-            weakest = weakest.min(landed);
+            arrived.push(held);
             segments.push(segment.encoding);
         }
-        Ok((segments, weakest))
+        Ok((segments, arrived))
     }
 
-    /// Sends the shards of a segment; returns how many arrived.
-    fn segment(&self, segment: &Coded) -> Result<u32> {
+    /// Sends the shards of a segment; returns how many arrived in each domain.
+    fn segment(&self, segment: &Coded) -> Result<Vec<usize>> {
         let n = self.options.encode.code.n();
         let used: BTreeSet<usize> = (0..n).map(|i| self.placement.target(segment.number.into(), i)).collect();
         let root = &segment.encoding.root;
         used.iter().for_each(|place| self.places.get(*place).remove_stale(root, self.progress));
         let there = self.there(&used, root);
-        let landed = AtomicU32::new(0);
-        let stopped: Mutex<Option<Error>> = Mutex::default();
-        Threads(self.options.uploads.max(1)).run(n, &|index| {
-            if self.cancel.is_cancelled() {
-                return;
+        let queue = Mutex::new(Queue::new(self.placement, segment.number, n, self.places.len()));
+        let (telling, told) = channel();
+        let cancel = self.cancel.child();
+        let mut held = vec![0; self.placement.domains().len()];
+        let mut stopped: Option<Error> = None;
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.uploads.clamp(1, n) {
+                let (telling, queue, cancel, there) = (telling.clone(), &queue, &cancel, &there);
+                spawn_or_do(scope, move || {
+                    while let Some((place, index)) = next(queue) {
+                        let sent = self.shard(segment, (place, index), there, cancel);
+                        lock(queue).is_done(place);
+                        // A failed send means that the receiver is gone.
+                        let _ = telling.send((place, sent));
+                    }
+                });
             }
-            match self.shard(segment, index as u32, &there) {
-                Ok(true) => drop(landed.fetch_add(1, Ordering::Relaxed)),
-                Ok(false) => {}
-                Err(error) => {
-                    lock(&stopped).get_or_insert(error);
-                    self.cancel.cancel();
+            drop(telling);
+            gather(&told, &cancel, |(place, sent)| {
+                match sent {
+                    Ok(is_there) => held[self.placement.domain(place)] += usize::from(is_there),
+                    Err(error) => {
+                        stopped.get_or_insert(error);
+                        self.cancel.cancel();
+                    }
                 }
-            }
+                self.options.enough && self.is_enough(&held)
+            });
         });
-        match into_value(stopped) {
+        match stopped {
             Some(error) => Err(error),
             None if self.cancel.is_cancelled() => Err(Error::new(Action::Encode, ErrorKind::Cancelled)),
-            None => Ok(landed.into_inner()),
+            None => Ok(held),
         }
+    }
+
+    /// Tells whether what arrived of a segment is as much as is promised, and survives the loss of a domain if all of
+    /// it does.
+    fn is_enough(&self, held: &[usize]) -> bool {
+        let survival = Placement::survival_of(held.to_vec(), self.options.encode.code.k(), held.len());
+        let wanted = self.placement.survival().domains.min(1);
+        held.iter().sum::<usize>() as u32 >= needed(&self.options.encode) && survival.domains >= wanted
     }
 
     /// Sizes of shards that are under a root already, by place and shard. Places without a list are skipped: a put
@@ -302,18 +337,23 @@ impl<'a> Sending<'a> {
 
     /// Sends a shard file unless it is there; tells whether it is there now. It fails only if the coded file cannot be
     /// read.
-    fn shard(&self, segment: &Coded, index: u32, there: &BTreeMap<(usize, u32), u64>) -> Result<bool> {
-        let place = self.placement.target(segment.number.into(), index as usize);
+    fn shard(
+        &self,
+        segment: &Coded,
+        (place, index): (usize, u32),
+        there: &BTreeMap<(usize, u32), u64>,
+        cancel: &Cancel,
+    ) -> Result<bool> {
         let path = segment.room.shard(&segment.files, index as usize);
         let file = File::open(&path).map_err(|e| Error::io(Action::Read, Place::Temporary, e))?;
         let (key, len) = (keys::shard(&segment.encoding.root, index), segment.encoding.outlined_len());
         let header = ShardHeader { index, encoding: segment.encoding }.to_bytes();
         let expected = Expected::shard(&key, &segment.encoding, &header);
         let sent = || -> std::result::Result<Put, StoreError> {
-            if there.contains_key(&(place, index)) && is_there(self.places, place, expected, &self.cancel)? {
+            if there.contains_key(&(place, index)) && is_there(self.places, place, expected, cancel)? {
                 return Ok(Put::Existed);
             }
-            put(self.places, place, &file, expected, &self.cancel)
+            put(self.places, place, &file, expected, cancel)
         };
         let sent = sent();
         // The space serves the next segments.
@@ -327,11 +367,17 @@ impl<'a> Sending<'a> {
                 return Err(Error::io(Action::Read, Place::Temporary, std::io::Error::other(cause)));
             }
             Err(why) => {
+                let why = self.slow(why);
                 lock(&self.missing).push(Missing { shard: Some((segment.number, index)), place, why });
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// The cause, where a transfer was stopped and the sending was not.
+    fn slow(&self, why: StoreError) -> StoreError {
+        if why == StoreError::Cancelled && !self.cancel.is_cancelled() { StoreError::Slow } else { why }
     }
 
     /// Counts an object that arrived.
@@ -357,34 +403,48 @@ impl<'a> Sending<'a> {
         self.meter.tell(&parts.collect::<Vec<_>>().join(", "));
     }
 
-    /// Sends the manifest to all places; returns its root.
-    fn manifest(&self, manifest: &Manifest) -> Result<Digest> {
+    /// Sends the manifest to all places; returns its root, and the number of domains that have it. With `enough`
+    /// two suffice.
+    fn manifest(&self, manifest: &Manifest) -> Result<(Digest, usize)> {
         let (bytes, root) = (manifest.to_bytes(), manifest.root());
         // Readers accept nothing else under this root, so the manifest has to be valid.
         Manifest::open(&root, &bytes).map_err(|e| Error::new(Action::Encode, StoresError::Manifest(e)))?;
         self.places.iter().for_each(|place| place.remove_stale(&root, self.progress));
-        let key = keys::manifest(&root);
-        let landed = AtomicU32::new(0);
-        let bytes = &bytes[..];
-        Threads(self.places.len()).run(self.places.len(), &|place| match put(
-            self.places,
-            place,
-            &bytes,
-            Expected::manifest(&key, bytes),
-            &self.cancel,
-        ) {
-            Ok(put) => {
-                let counter = if put == Put::Created { &self.created } else { &self.kept };
-                counter.fetch_add(1, Ordering::Relaxed);
-                landed.fetch_add(1, Ordering::Relaxed);
+        let (key, bytes) = (keys::manifest(&root), &bytes[..]);
+        let (telling, told) = channel();
+        let cancel = self.cancel.child();
+        let mut domains = BTreeSet::new();
+        std::thread::scope(|scope| {
+            for place in 0..self.places.len() {
+                let (telling, key, cancel) = (telling.clone(), &key, &cancel);
+                spawn_or_do(scope, move || {
+                    let put = put(self.places, place, &bytes, Expected::manifest(key, bytes), cancel);
+                    // A failed send means that the receiver is gone.
+                    let _ = telling.send((place, put));
+                });
             }
-            Err(why) => lock(&self.missing).push(Missing { shard: None, place, why }),
+            drop(telling);
+            gather(&told, &cancel, |(place, put)| {
+                match put {
+                    Ok(put) => {
+                        let counter = if put == Put::Created { &self.created } else { &self.kept };
+                        counter.fetch_add(1, Ordering::Relaxed);
+                        domains.insert(self.placement.domain(place));
+                    }
+                    Err(why) => {
+                        let why = self.slow(why);
+                        lock(&self.missing).push(Missing { shard: None, place, why });
+                    }
+                }
+                self.options.enough && domains.len() >= self.placement.domains().len().min(2)
+            });
         });
-        if landed.into_inner() == 0 {
+        let domains = domains.len();
+        if domains == 0 {
             let causes = self.causes(|missing| missing.shard.is_none());
             return Err(Error::new(Action::Encode, StoresError::NoManifestLanded(causes)));
         }
-        Ok(root)
+        Ok((root, domains))
     }
 
     /// The causes of missing objects, a line for each place.
@@ -392,6 +452,11 @@ impl<'a> Sending<'a> {
         let missing = lock(&self.missing);
         causes(missing.iter().filter(|missing| of(missing)), self.places)
     }
+}
+
+/// The next shard to send.
+fn next(queue: &Mutex<Queue>) -> Option<(usize, u32)> {
+    lock(queue).take()
 }
 
 /// A line for each place with missing objects: the cause, and their number.

@@ -54,6 +54,10 @@ pub(crate) struct Send {
     /// With --to: send so many objects at the same time; each takes up to 6 MiB of memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) uploads: Option<u16>,
+    /// With --to: be done when enough has arrived: k + m/2 shards of each segment, and without those of any domain
+    /// enough to restore. Slower ones are given up after half as long again
+    #[arg(long)]
+    pub(crate) enough: bool,
     /// With --to: let a domain hold more shards than may be lost
     #[arg(long)]
     pub(crate) crowded: bool,

@@ -88,7 +88,7 @@ const ENCODE: Command = Command {
             STREAMS,
         ),
         (&["interface", "ttl"], &[NETWORK]),
-        (&["to", "segment-size", "uploads", "crowded"], &[STORES]),
+        (&["to", "segment-size", "uploads", "enough", "crowded"], &[STORES]),
         (&NETWORK_OPTIONS, &[STORES]),
     ],
     advice: &[

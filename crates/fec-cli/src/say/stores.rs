@@ -87,8 +87,9 @@ pub(crate) struct SendReport {
     segments: usize,
     segment_roots: Vec<String>,
     targets: Vec<String>,
-    /// The losses that the payload survives, once nothing is missing.
+    /// The losses that the payload survives, once nothing is missing, and as it is.
     survives: String,
+    survives_now: String,
     /// The number of objects that were sent, and that existed before.
     sent: u64,
     kept: u64,
@@ -121,6 +122,7 @@ impl SendReport {
             segment_roots: manifest.segments.iter().map(|segment| hex(&segment.root)).collect(),
             targets: places.iter().map(|place| place.target.name()).collect(),
             survives: sent.survival.to_string(),
+            survives_now: sent.arrived.to_string(),
             sent: sent.created,
             kept: sent.kept,
             sent_bytes: sent.sent_bytes,
@@ -157,6 +159,7 @@ impl SendReport {
                 self.k
             );
             list(self.missing.iter().map(Lacking::describe), &mut out);
+            let _ = writeln!(out, "{}", survives("as it is, this", &self.survives_now));
             out.push_str("run the same command again, or fec repair --root ROOT --from …: only what is missing is sent\n");
         }
         let _ = write!(out, "{:.2} s; keep the root, and where the shards are:", self.seconds);

@@ -12,6 +12,7 @@ const OF_USE: [(&str, &[&str]); 4] = [
         &[
             "--cipher",
             "--crowded",
+            "--enough",
             "--data",
             "--hash",
             "--limit",
@@ -46,7 +47,7 @@ const OF_USE: [(&str, &[&str]); 4] = [
             "--timeout",
         ],
     ),
-    ("verify", &["--deep", "--from", "--limit", "--retries", "--root", "--spool", "--timeout"]),
+    ("verify", &["--audit", "--deep", "--from", "--limit", "--retries", "--root", "--spool", "--timeout"]),
     (
         "repair",
         &[

@@ -287,3 +287,36 @@ fn a_signal_leaves_no_parts_of_objects_at_a_store() {
     assert!(dropped.load(Ordering::Relaxed), "what was sent of an object stays");
     arena.nothing_temporary();
 }
+
+/// With --enough a service that takes its time with uploads is given up; the same command sends what it lacks.
+#[test]
+fn enough_does_not_wait_for_a_slow_service() {
+    let arena = Arena::new();
+    arena.write("in", &payload(3, 300_000));
+    let slow = serve(|request| {
+        if request.starts_with("PUT") {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        let body = if request.contains("list-type=2") { "<ListBucketResult/>" } else { "" };
+        (if body.is_empty() { 404 } else { 200 }, String::new(), body.into())
+    });
+    let slow = format!("s3://bucket/x,endpoint={slow}");
+    let to = PLACES[..4].iter().copied().chain([slow.as_str()]).flat_map(|place| ["--to", place]);
+    let args: Vec<&str> = ["encode", "in", "-k", "6", "-m", "4", "--enough"].into_iter().chain(to).collect();
+    let started = Instant::now();
+    let output = with_keys(&mut arena.fec(args.iter().copied())).output().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    expect(&output, 0);
+    let said = text(&output.stderr);
+    assert!(said.contains("3 objects did not arrive; at least 8 of 10 shards"), "{said}");
+    assert!(said.contains(": it was too slow to wait for, and enough had arrived\n"), "{said}");
+    assert!(said.contains("as it is, this survives the loss of any 1 of 5 domains\n"), "{said}");
+    let root = common::root(&output);
+    let from = PLACES[1..4].iter().flat_map(|place| ["--from", place]);
+    arena.expect(["decode", "--root", &root, "-o", "back", "-q"].into_iter().chain(from), 0);
+    assert!(arena.read("back") == arena.read("in"));
+    let quiet = args.iter().copied().chain(["-q"]);
+    let quiet = with_keys(&mut arena.fec(quiet)).output().unwrap();
+    expect(&quiet, 0);
+    assert_eq!(text(&quiet.stderr), "");
+}

@@ -43,7 +43,7 @@ pub struct Audited {
 pub struct AuditedPlace {
     /// Its number.
     pub place: usize,
-    /// Objects of the right length, and the bytes of their shards.
+    /// Objects of the right length.
     pub objects: u64,
     /// The bytes of their shards.
     pub bytes: u64,
@@ -51,9 +51,9 @@ pub struct AuditedPlace {
     pub damaged: Vec<(u32, u32)>,
     /// Shards that should be here and are nowhere: segment and shard.
     pub missing: Vec<(u32, u32)>,
-    /// Bytes that were chosen, and those of them that were found right.
+    /// Bytes that were chosen.
     pub looks: u64,
-    /// The looks among them that did not prove their bytes.
+    /// Those of them whose leaves or records were not proved.
     pub wrong: u64,
     /// Where these are: segment, shard, set, and the first of their bytes in the shard.
     pub wrong_at: Vec<(u32, u32, u32, u64)>,

@@ -19,6 +19,10 @@ pub struct SendOptions {
     pub uploads: usize,
     /// True if a domain may hold more shards than may be lost.
     pub crowded: bool,
+    /// True if places that are slow are given up once enough has arrived: the shards that are [`needed`], without those
+    /// of any one domain enough to restore, and the manifest in two domains. The others get half the time that these
+    /// took, and at least a second.
+    pub enough: bool,
     /// Permissions of objects that are files, less those that the process's umask withholds. Objects are readable only
     /// for those who may read the payload ([`Policy::made_of`](fec_base::io::output::Policy::made_of)).
     pub permissions: u32,

@@ -78,6 +78,7 @@ fn what_is_there_is_found_whatever_lists_say() {
             spool: None,
             uploads: 4,
             crowded: false,
+            enough: false,
             permissions: 0o600,
         };
         let places = places(&sent.stores, 1);

@@ -68,6 +68,7 @@ impl Sent {
             spool: None,
             uploads: 4,
             crowded: false,
+            enough: false,
             permissions: 0o600,
         };
         let places = places(&stores, 0);

@@ -264,6 +264,7 @@ fn domains_are_those_of_the_manifest_unless_named() {
         spool: None,
         uploads: 4,
         crowded: false,
+        enough: false,
         permissions: OWNER_ALONE,
     };
     let payload = bytes_of(41, 10_000);
@@ -299,6 +300,7 @@ fn to_folders(home: &Path, permissions: u32) -> (Vec<Target>, Vec<u8>, [u8; 32])
         spool: None,
         uploads: 4,
         crowded: false,
+        enough: false,
         permissions,
     };
     let places = Places::open(&targets, CallOptions::default(), false).expect("they open");

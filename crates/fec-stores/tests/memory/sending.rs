@@ -1,6 +1,6 @@
 //! Sending to places that refuse, fail or have something else there: what arrived is told, and so is what did not.
 
-use crate::store::{Deletes, Memory, Ways, bytes_of};
+use crate::store::{Deletes, Memory, OfKeys, Ways, bytes_of};
 use crate::{class, places};
 use fec_base::context::{Meter, Progress};
 use fec_base::error::{Action, ErrorKind, Place as Where};
@@ -20,6 +20,7 @@ use fecfile::seal::{SealedTo, Sealing};
 use fecfile::{Context, PayloadRange};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// 4 + 4 shards, of which 6 have to arrive.
 fn options() -> SendOptions {
@@ -29,6 +30,7 @@ fn options() -> SendOptions {
         spool: None,
         uploads: 3,
         crowded: false,
+        enough: false,
         permissions: 0o600,
     }
 }
@@ -410,4 +412,50 @@ fn a_sealed_payload_comes_back_from_its_segments() {
         assert!(out == payload[start as usize..end as usize], "{start}");
         assert!(std::fs::read(&path).expect("it is there") == out);
     }
+}
+
+/// Slow places are given up once enough has arrived, and what is there restores without any of the others.
+#[test]
+fn slow_places_are_given_up_when_enough_is_there() {
+    let (stores, payload) = (stores(5), bytes_of(9, 45_000));
+    let all = Some((is_any as OfKeys, Duration::from_secs(60)));
+    stores[4].set(Ways { holds: all, ..Ways::default() });
+    let enough = SendOptions { enough: true, uploads: 8, ..options() };
+    let done = sent(&places(&stores, 0), &payload, &enough).expect("enough arrived");
+    assert!(done.missing.iter().all(|missing| missing.place == 4 && missing.why == StoreError::Slow));
+    assert_eq!((done.missing.len(), done.weakest, done.class()), (2, 7, None));
+    assert_eq!((done.arrived.domains, done.survival.domains), (1, 2));
+    for gone in 0..4 {
+        let left: Vec<_> = (0..4).filter(|nth| *nth != gone).map(|nth| stores[nth].clone()).collect();
+        assert!(restored(&left, &done) == payload);
+    }
+    // The same again sends what is missing, and nothing else.
+    stores[4].set(Ways::default());
+    let again = sent(&places(&stores, 0), &payload, &enough).expect("it is sent");
+    assert_eq!((again.created, again.missing.len(), again.arrived), (2, 0, again.survival));
+    // A place that fails is told as ever.
+    stores[3].objects().clear();
+    stores[3].set(Ways { dead: true, ..Ways::default() });
+    let failed = sent(&places(&stores, 0), &payload, &enough).expect("enough is there");
+    assert_eq!(failed.class(), Some(Class::Mendable));
+}
+
+/// Enough means that one domain may fail, too: with fewer the slow ones are waited for.
+#[test]
+fn enough_survives_the_loss_of_a_domain() {
+    let (stores, payload) = (stores(2), bytes_of(10, 45_000));
+    let late = Some((is_of_the_last as OfKeys, Duration::from_millis(2500)));
+    stores.iter().for_each(|store| store.set(Ways { holds: late, ..Ways::default() }));
+    let enough = SendOptions { enough: true, uploads: 8, ..options() };
+    let done = sent(&places(&stores, 0), &payload, &enough).expect("all arrived");
+    assert_eq!((done.missing.len(), done.weakest), (0, 8));
+}
+
+fn is_any(_: &str) -> bool {
+    true
+}
+
+/// Without these two six shards are there, three in each of two domains, and any four restore.
+fn is_of_the_last(key: &str) -> bool {
+    key.ends_with("006.shard") || key.ends_with("007.shard")
 }

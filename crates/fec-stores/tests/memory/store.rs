@@ -39,6 +39,9 @@ pub(crate) enum Lists {
     None,
 }
 
+/// Chooses keys.
+pub(crate) type OfKeys = fn(&str) -> bool;
+
 /// Behaviour of a place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
@@ -57,7 +60,9 @@ pub(crate) struct Ways {
     pub(crate) breaks_after: Option<usize>,
     pub(crate) read_only: bool,
     /// Puts of these keys are denied.
-    pub(crate) refuses: Option<fn(&str) -> bool>,
+    pub(crate) refuses: Option<OfKeys>,
+    /// Puts of these keys take so long.
+    pub(crate) holds: Option<(OfKeys, Duration)>,
     /// The end of deletes.
     pub(crate) deletes: Deletes,
     /// The first put of each object fails.
@@ -279,8 +284,11 @@ impl ObjectStore for Memory {
         Ok(())
     }
 
-    fn put(&self, key: &str, body: &dyn ReadAt, len: u64, _: &Call<'_>) -> Result<Put, StoreError> {
+    fn put(&self, key: &str, body: &dyn ReadAt, len: u64, call: &Call<'_>) -> Result<Put, StoreError> {
         let ways = self.answers(|calls| calls.puts += 1)?;
+        if ways.holds.is_some_and(|(holds, time)| holds(key) && !call.pause(time)) {
+            return Err(StoreError::Cancelled);
+        }
         if ways.read_only || ways.refuses.is_some_and(|refuses| refuses(key)) {
             return Err(StoreError::Denied("403 AccessDenied".into()));
         }

@@ -52,6 +52,7 @@ pub(crate) fn send(
         spool: args.network.spool.clone(),
         uploads: args.stores.uploads.map_or(UPLOADS, usize::from),
         crowded: args.stores.crowded,
+        enough: args.stores.enough,
         permissions,
     };
     let bars = settings.bars("scan");
@@ -65,10 +66,12 @@ pub(crate) fn send(
     let report = SendReport::new(&sent, &places, args.input(), settings, started);
     let exit = sent.class().map_or(Exit::Done, Exit::from);
     settings.report(&report, exit, &report.describe(), false)?;
-    settings.say_quietly("encode", || {
-        let lines = causes(sent.missing.iter(), &places).into_iter();
-        lines.map(|line| format!("did not arrive at {line}")).collect()
-    });
+    if exit != Exit::Done {
+        settings.say_quietly("encode", || {
+            let lines = causes(sent.missing.iter(), &places).into_iter();
+            lines.map(|line| format!("did not arrive at {line}")).collect()
+        });
+    }
     if !settings.json {
         print_line(&root)?;
     }
