@@ -122,6 +122,7 @@ fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
         Command::Protect(args) => sidecar::protect::run(args, &settings),
         Command::List(args) => stores::list(args, &settings),
         Command::Forget(args) => stores::forget(args, &settings),
+        Command::Rekey(args) => stores::rekey(args, &settings),
         Command::Manifest(args) => sidecar::manifest::run(args, &settings),
         Command::Attest(args) => attest::run(args, &settings),
         Command::Keygen(args) => keygen::run(args, &settings),

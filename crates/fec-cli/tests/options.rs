@@ -144,6 +144,8 @@ fn furnished() -> Arena {
     let key = text(&arena.read("key"));
     let recipient = key.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap().to_owned();
     arena.write("recipients", recipient.as_bytes());
+    let sealed = ["encode", "b", "--to", "p1", "--crowded", "-R", "recipients", "-q"];
+    arena.write("sealed-root", text(&arena.expect(sealed, 0).stdout).as_bytes());
     arena
 }
 
@@ -186,6 +188,9 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("manifest", SIDECAR) => &["d.fecp"],
         ("list", STORES) => &["p1"],
         ("forget", STORES) => &["--from", "p1", "--root", "@stored-root"],
+        ("rekey", STORES) => {
+            &["--from", "p1", "--root", "@sealed-root", "-i", "key", "--recipients-file", "recipients"]
+        }
         ("attest", ROOTS) => &["root"],
         ("keygen", KEYS) => &["-o", "new-key"],
         ("bench", GATES) => &["--gates"],

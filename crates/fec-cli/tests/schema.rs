@@ -212,6 +212,13 @@ fn every_command_speaks_the_words_of_the_schema() {
     run(&format!("forget {from} --yes"), 0, "intact");
     run(&format!("forget {from} --yes"), 0, "intact");
     run("list", 2, "refused");
+    let key = text(&arena.read("key"));
+    let recipient = key.lines().find_map(|line| line.strip_prefix("# public key: ")).expect("a recipient");
+    arena.write("recipients", recipient.as_bytes());
+    let sealed = run("encode b -k 2 -m 2 --to one --to two --crowded -R recipients", 0, "intact");
+    let root = sealed["root"].as_str().unwrap().to_owned();
+    let sealed = run(&format!("rekey --from one --from two --root {root} -i key -R recipients"), 0, "intact");
+    assert_eq!((sealed["old_root"].as_str(), &sealed["recipients"]), (Some(&*root), &1.into()));
     // Live streams.
     run("encode --stream a -o a.stream", 0, "intact");
     run("decode a.stream -o streamed", 0, "intact");

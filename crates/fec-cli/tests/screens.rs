@@ -51,6 +51,7 @@ fn help_fits_80_columns_and_is_as_it_was_read() {
         "protect",
         "list",
         "forget",
+        "rekey",
         "manifest",
         "attest",
         "keygen",

@@ -227,6 +227,7 @@ fn the_short_help_of_every_command_is_a_screen() {
         "protect",
         "list",
         "forget",
+        "rekey",
         "manifest",
         "attest",
         "keygen",

@@ -36,6 +36,7 @@ mod part;
 pub mod placement;
 pub mod places;
 mod put;
+pub mod rekey;
 mod room;
 pub mod send;
 pub mod stored;

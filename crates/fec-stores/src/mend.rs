@@ -126,7 +126,7 @@ impl Stored<'_> {
 
     /// Permissions of new objects: those that all objects of the payload in folders have. Without any such object they
     /// are the owner's alone, because nobody here knows who may read the payload.
-    fn permissions(&self) -> u32 {
+    pub(super) fn permissions(&self) -> u32 {
         let files = self.folders().flat_map(|folder| {
             let names = list(&folder).unwrap_or_default();
             names.into_iter().filter_map(move |name| std::fs::symlink_metadata(folder.join(name)).ok())

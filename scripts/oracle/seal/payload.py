@@ -7,7 +7,9 @@ from .. import encoding
 from ..basics import Fault
 from .age import CHUNK, CIPHERS, MAX_SEAL, TAG, hkdf, lock_up, open_age, unlock
 
-Seal = namedtuple("Seal", "cipher content age private public data")
+Seal = namedtuple("Seal", "cipher content age again private public data")
+# first: SHA-256 of the first seal of the payload; salt: that of the private part's key
+Again = namedtuple("Again", "first salt")
 
 
 def parse_seal(data):
@@ -16,22 +18,28 @@ def parse_seal(data):
     if len(data) < 8:
         raise Fault("invalid", "§20.2: cut short")
     version, cipher, content, zero, size = struct.unpack_from("<BBBBI", data)
-    if version > 1 or version == 1 and cipher > 2 or version == 1 and 1 <= cipher <= 2 and content > 1:
+    if version > 2 or version and cipher > 2 or version and 1 <= cipher <= 2 and content > 1:
         raise Fault("refused", "§20.2: version, cipher or kind")
     if version == 0 or cipher == 0 or zero:
         raise Fault("invalid", "§20.2: version 0, cipher 0, or a byte that is not zero")
-    private = data[8 + size:]
-    if 8 + size > len(data) or len(private) < 256 + TAG or (len(private) - TAG) % 256:
+    if version == 2 and content == 1:
+        raise Fault("invalid", "§20.4: a seal of version 2 is of a payload")
+    front = 8 + size + (64 if version == 2 else 0)
+    private = data[front:]
+    if front > len(data) or len(private) < 256 + TAG or (len(private) - TAG) % 256:
         raise Fault("invalid", "§20.2: lengths")
-    return Seal(cipher, content, data[8:8 + size], private, data[:8 + size], data)
+    again = Again(data[front - 64:front - 32], data[front - 32:front]) if version == 2 else None
+    return Seal(cipher, content, data[8:8 + size], again, private, data[:front], data)
 
 
-def key_of(content_key, cipher, info):
-    return hkdf(content_key, b"fec sealed payload", info + bytes([cipher]))
+def key_of(content_key, cipher, info, salt=b""):
+    return hkdf(content_key, b"fec sealed payload", info + bytes([cipher]) + salt)
 
 
-def private_key(content_key, cipher):
-    return key_of(content_key, cipher, b"fec seal 1, private part")
+def private_key(content_key, cipher, again=None):
+    if again is None:
+        return key_of(content_key, cipher, b"fec seal 1, private part")
+    return key_of(content_key, cipher, b"fec seal 2, private part", again.salt)
 
 
 def chunk_key(content_key, cipher):
@@ -51,11 +59,22 @@ def make_seal(content_key, cipher, age, meta=b"", private=None, content=0, **fro
     return public + lock_up(CIPHERS[cipher], private_key(content_key, cipher), bytes(12), public, private)
 
 
+def make_again(content_key, cipher, age, again, meta=b"", content=0):
+    """A seal that replaces another (§20.4)"""
+    public = struct.pack("<BBBBI", 2, cipher, content, 0, len(age)) + age + again.first + again.salt
+    return public + lock_up(CIPHERS[cipher], private_key(content_key, cipher, again), bytes(12), public, make_private(meta))
+
+
+def associated_of(seal):
+    """The associated data of the chunks: the SHA-256 of the first seal"""
+    return seal.again.first if seal.again else hashlib.sha256(seal.data).digest()
+
+
 def open_private(seal, content_key):
     """The meta bytes in the private part."""
     if len(content_key) != 32:
         raise Fault("invalid", "§20.3: the content key has another length than 32 bytes")
-    text = unlock(CIPHERS[seal.cipher], private_key(content_key, seal.cipher), bytes(12), seal.public, seal.private, "§20.2: the private part")
+    text = unlock(CIPHERS[seal.cipher], private_key(content_key, seal.cipher, seal.again), bytes(12), seal.public, seal.private, "§20.2: the private part")
     size = struct.unpack_from("<H", text)[0]
     if make_private(text[2:2 + size]) != text:
         raise Fault("invalid", "§20.2: the private part is not padded as it has to be")
@@ -75,7 +94,7 @@ def seal_payload(content_key, cipher, seal, plain):
 
 
 def open_payload(content_key, seal, sealed):
-    key, associated = chunk_key(content_key, seal.cipher), hashlib.sha256(seal.data).digest()
+    key, associated = chunk_key(content_key, seal.cipher), associated_of(seal)
     if len(sealed) < TAG or 0 < len(sealed) % (CHUNK + TAG) < TAG or (len(sealed) % (CHUNK + TAG) == TAG and len(sealed) > TAG):
         raise Fault("invalid", "§20.1: no sealed payload has this length")
     starts = range(0, len(sealed), CHUNK + TAG)

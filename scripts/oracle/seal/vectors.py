@@ -11,7 +11,7 @@ from .age import (
     identity_text, lock_up, recipient_text, x25519,
 )
 from .payload import (
-    chunk_key, make_private, make_seal, nonce_of, open_payload, open_sealed, parse_seal, private_key, seal_payload,
+    Again, chunk_key, make_again, make_private, make_seal, nonce_of, open_payload, open_sealed, parse_seal, private_key, seal_payload,
     sealed_of,
 )
 
@@ -99,7 +99,7 @@ def error_vectors():
         for at in encoding.spots(data, magic):
             lost[at] ^= 1
     add("meta-lost", "§20.3: the meta is lost", "damaged", bytes(lost))
-    for field, value, cls in (("version", 0, "invalid"), ("version", 2, "refused"), ("said_cipher", 0, "invalid"), ("said_cipher", 3, "refused"),
+    for field, value, cls in (("version", 0, "invalid"), ("version", 2, "invalid"), ("version", 3, "refused"), ("said_cipher", 0, "invalid"), ("said_cipher", 3, "refused"),
                               ("said_cipher", CHACHA, "invalid"), ("content", 2, "refused"), ("zero", 1, "invalid"), ("size", 1 << 20, "invalid"), ("size", 0, "invalid")):
         add("seal-%s-%d" % (field.split("_")[-1], value), "§20.2: %s is %d" % (field.split("_")[-1], value), cls, make(seal_of(**{field: value}), sealed=chunks))
     for size in (0, 7, len(good) - 1, len(good) - 256, 8 + len(parse_seal(good).age)):
@@ -114,6 +114,19 @@ def error_vectors():
                           ("meta", make_private(name + name)), ("path", make_private(encoding.entry(2, b"../x")))):
         seal = seal_of(private=private)
         add("private-" + what, "§20.2: the private part: " + what, "invalid", make(seal))
+    again = Again(hashlib.sha256(good).digest(), some("salt"))
+    replaced = make_again(content_key, AES, wrap(content_key), again, name)
+    front = 8 + len(wrap(content_key))
+    for what, at in (("first", front), ("salt", front + 32)):
+        changed = bytearray(replaced)
+        changed[at] ^= 1
+        add("again-%s-changed" % what, "§20.4: the private part is not authentic", "invalid", make(bytes(changed), sealed=chunks))
+    add("again-sidecar", "§20.4: a seal of version 2 is of a payload", "invalid", make(make_again(content_key, AES, wrap(content_key), again, name, 1), sealed=chunks))
+    add("again-cut", "§20.4: the seal is cut short", "invalid", make(replaced[:front + 63], sealed=chunks))
+    other = make_again(content_key, AES, wrap(content_key), Again(some("another"), again.salt), name)
+    add("again-other", "§20.4: the chunks are of another first seal", "invalid", make(other, sealed=chunks))
+    add("again-old-key", "§20.4: the key of the private part takes the salt", "invalid",
+        make(replaced[:front + 64] + lock_up(CIPHERS[AES], private_key(content_key, AES), bytes(12), replaced[:front + 64], text), sealed=chunks))
     add("meta-critical", "§7: the private part has an entry of an unknown even type", "refused", make(seal_of(meta=name + encoding.entry(4, b"x"))))
     for size in (0, 16, 31, 33):
         key = some("content key")[:size].ljust(size, b"x")
@@ -142,6 +155,24 @@ def error_vectors():
     first = lock_up(CIPHERS[CHACHA], key, nonce_of(0, False), associated, bytes(CHUNK))
     second = lock_up(CIPHERS[CHACHA], key, nonce_of(1, True), associated, b"")
     add("chunk-empty", "§20.3: an empty chunk is valid only as chunk 0", "invalid", make(seal_of(CHACHA), first + second))
+    return cases
+
+
+def again_vectors():
+    """(entry, bytes of a container): the seal was replaced once, and twice (§20.4)"""
+    cases, name = [], encoding.entry(2, b"letter.txt")
+    for cipher, to, times, size in ((AES, "x25519", 1, CHUNK + 100), (CHACHA, "two", 2, 60), (AES, "scrypt", 1, 60)):
+        content_key, plain = some("content key again"), encoding.generate(size, 4)
+        first = make_seal(content_key, cipher, wrap(content_key, "other"), name)
+        sealed, seal = seal_payload(content_key, cipher, first, plain), first
+        for nth in range(times):
+            again = Again(hashlib.sha256(first).digest(), some("salt %d" % nth))
+            seal = make_again(content_key, cipher, wrap(content_key, to), again, name)
+        files, root = encode_sealed("container", 2, 1, seal, sealed)
+        title = "again-%s" % to
+        cases.append((dict(name=title, path="sealed/%s.fec" % title, root=root.hex(), cipher=cipher, content_key=content_key.hex(),
+                           first=first.hex(), salt=again.salt.hex(), age=parse_seal(seal).age.hex(), seal=seal.hex(), seed=4,
+                           payload_len=len(plain), file_name="letter.txt", passphrase=to == "scrypt"), files[0]))
     return cases
 
 
@@ -189,9 +220,9 @@ def copy_vectors():
 
 
 def golden(folder):
-    valid, errors, copies = list(valid_vectors()), error_vectors(), copy_vectors()
+    valid, again, errors, copies = list(valid_vectors()), again_vectors(), error_vectors(), copy_vectors()
     kept = [dict(identity=identity_text(IDENTITY), recipient=recipient_text(IDENTITY), passphrase=PASSPHRASE,
-                 valid=[entry for entry, _ in valid], errors=[entry for entry, _ in errors], copies=[entry for entry, _ in copies])]
+                 valid=[entry for entry, _ in valid], again=[entry for entry, _ in again], errors=[entry for entry, _ in errors], copies=[entry for entry, _ in copies])]
     encoding.store(os.path.join(folder, "sealed.json"), (json.dumps(kept[0], indent=1, ensure_ascii=False) + "\n").encode())
     for entry, files in valid:
         if files is None:
@@ -200,7 +231,7 @@ def golden(folder):
         named = encoding.shard_names("payload", files) if not path.endswith(".fec") else {"": files[0]}
         for name, data in named.items():
             encoding.store(os.path.join(path, name) if name else path, data)
-    for entry, data in errors + copies:
+    for entry, data in again + errors + copies:
         encoding.store(os.path.join(folder, entry["path"]), data)
     return 0
 
@@ -220,6 +251,11 @@ def check(folder):
         opened, name = open_sealed(data, sealed, secrets, passphrase)
         assert opened == plain and data == seal and root.hex() == entry["root"], entry["name"]
         assert name == (entry["file_name"] or "").encode() or name is None and not entry["file_name"], entry["name"]
+    for entry in kept["again"]:
+        data, _, sealed, root = sealed_of(*encoding.load([os.path.join(folder, entry["path"])]))
+        opened, name = open_sealed(data, sealed, () if entry["passphrase"] else secrets, passphrase if entry["passphrase"] else None)
+        assert opened == encoding.generate(entry["payload_len"], entry["seed"]) and data.hex() == entry["seal"], entry["name"]
+        assert root.hex() == entry["root"] and name == entry["file_name"].encode(), entry["name"]
     for entry in kept["errors"]:
         try:
             data, _, sealed, _ = sealed_of(*encoding.load([os.path.join(folder, entry["path"])]))
@@ -235,5 +271,6 @@ def check(folder):
         if result.cls is None:
             data, _, sealed, _ = sealed_of(blobs, several)
             assert len(open_sealed(data, sealed, secrets, None)[0]) == 50
-    print("%d sealed payloads, %d errors, %d with copies of the seal: all good" % tuple(len(kept[x]) for x in ("valid", "errors", "copies")))
+    print("%d sealed payloads, %d sealed again, %d errors, %d with copies of the seal: all good"
+          % tuple(len(kept[x]) for x in ("valid", "again", "errors", "copies")))
     return 0

@@ -99,6 +99,12 @@ Examples:
                                         says what goes, and asks
   fec forget --root HEX --from @places --yes              does not ask";
 
+pub(crate) const REKEY: &str = "\
+Examples:
+  fec rekey --root HEX --from @places -i mine.key -R team.keys --root-file NEW
+                                        for all whose keys are in team.keys
+  fec forget --root HEX --from @places  then removes what the others can open";
+
 pub(crate) const ATTEST: &str = "\
 Examples:
   fec encode FILE --root-file FILE.root
@@ -153,6 +159,7 @@ mod tests {
             super::MANIFEST,
             super::LIST,
             super::FORGET,
+            super::REKEY,
             super::ATTEST,
             super::KEYGEN,
             super::COMPLETIONS,

@@ -13,6 +13,7 @@ pub(crate) mod link;
 mod list;
 mod manifest;
 mod protect;
+mod rekey;
 mod repair;
 pub(crate) mod seal;
 pub(crate) mod short;
@@ -32,6 +33,7 @@ pub(crate) use keygen::Keygen;
 pub(crate) use list::List;
 pub(crate) use manifest::Manifest;
 pub(crate) use protect::Protect;
+pub(crate) use rekey::Rekey;
 pub(crate) use repair::Repair;
 pub(crate) use values::Hash;
 pub(crate) use verify::{Ignore, Verify, VerifyFormat};
@@ -114,6 +116,8 @@ pub(crate) enum Command {
     List(List),
     /// Remove an encoding from stores
     Forget(Forget),
+    /// Give a sealed payload in stores to other recipients: only its manifest is sent
+    Rekey(Rekey),
     /// List the digests that a sidecar keeps, as b3sum and sha256sum check them
     Manifest(Manifest),
     /// Make a statement about roots, for cosign, sigstore or gh to sign; or check that one speaks of them

@@ -34,7 +34,7 @@ Usage: fec COMMAND [OPTIONS] [PATH]...
   verify       what is intact, damaged or missing? (also: check, info)
   repair       mend in place what a sidecar protects, or make shards anew
   decode       restore the payload from shard files or a container
-  list, forget                   what stores hold; remove an encoding there
+  list, forget, rekey            what stores hold; remove it; seal it for others
   manifest, attest               digests of a sidecar; statements about roots
   keygen       make a key, to seal, to sign, or for a live stream
   bench        measure this machine
@@ -171,6 +171,21 @@ Examples:
                             another encoding cannot be read
       --timeout <TIME>      give a request up when nothing moves for so long
       --retries <N>         repeat a request so often",
+    },
+    Short {
+        command: "fec rekey",
+        about: "Give a sealed payload in stores to other recipients.",
+        usage: "[OPTIONS] --root <HEX|@FILE> --from <URL>",
+        examples: examples::REKEY,
+        options: "      --root <HEX|@FILE>    the payload; it gets a new root
+      --from <URL>          the places, each with its own --from; or @FILE
+      --recipient <KEY>     who may open it from now on
+  -R, --recipients-file <FILE>
+                            the same for all keys in this file
+  -i, --identity <FILE>     the key that opens it now
+      --passphrase          the same: a passphrase
+      --root-file <FILE>    write the new root there, too
+  -f, --force               replace the file of --root-file",
     },
     Short {
         command: "fec attest",

@@ -42,7 +42,6 @@ pub(crate) struct Command {
 
 const SEAL: [&str; 2] = ["recipient", "recipients-file"];
 const NETWORK_OPTIONS: [&str; 4] = ["spool", "timeout", "retries", "limit"];
-const LIMITS: [&str; 3] = ["timeout", "retries", "limit"];
 
 const UNSIGNED: &str = "in stores nothing is signed: leave --signer out";
 const SHARED: &str = "both ends of a live stream share a key: --key-file or --passphrase";
@@ -181,7 +180,7 @@ const VERIFY: Command = Command {
         (&["from"], &[STORES, AUDIT]),
         (&["audit", "confidence", "rot", "budget-bytes", "seed"], &[AUDIT]),
         (&["spool"], &[STORES]),
-        (&LIMITS, &[STORES, AUDIT]),
+        (&STORE_LIMITS, &[STORES, AUDIT]),
     ],
     advice: &[
         (&["signer"], &[STORES, AUDIT], UNSIGNED),
@@ -294,6 +293,18 @@ const FORGET: Command = Command {
     advice: &[],
 };
 
+const REKEY: Command = Command {
+    name: "rekey",
+    modes: &[STORES],
+    chosen: &[],
+    options: &[
+        (&["json", "root", "from", "root-file", "force"], &[STORES]),
+        (&["recipient", "recipients-file", "identity", "passphrase"], &[STORES]),
+        (&STORE_LIMITS, &[STORES]),
+    ],
+    advice: &[],
+};
+
 const ATTEST: Command = Command {
     name: "attest",
     modes: &[ROOTS],
@@ -356,7 +367,7 @@ const MAN: Command =
     Command { name: "man", modes: &[TEXT], chosen: &[], options: &[(&["json"], &[])], advice: &[] };
 
 /// All commands.
-pub(crate) const COMMANDS: [Command; 13] = [
+pub(crate) const COMMANDS: [Command; 14] = [
     ENCODE,
     DECODE,
     VERIFY,
@@ -370,4 +381,5 @@ pub(crate) const COMMANDS: [Command; 13] = [
     MAN,
     LISTING,
     FORGET,
+    REKEY,
 ];

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::path::Path;
 
 /// Commands of other programs, and the command that does it.
-const COMMANDS: [(&[&str], &str); 12] = [
+const COMMANDS: [(&[&str], &str); 13] = [
     (&["x", "d", "dec", "extract", "restore", "unpack", "decompress", "recover", "get"], "fec decode PATH"),
     (
         &["c", "create", "a", "add", "enc", "compress", "pack", "split"],
@@ -17,6 +17,10 @@ const COMMANDS: [(&[&str], &str); 12] = [
     (&["r", "fix", "heal", "mend", "rebuild"], "fec repair PATH"),
     (&["u", "update", "refresh"], "fec protect --update PATH"),
     (&["seal", "encrypt"], "fec encode FILE --recipient KEY, or --passphrase"),
+    (
+        &["key", "passwd", "reseal", "recipients"],
+        "fec rekey --root ROOT --from PLACE -i KEYFILE -R RECIPIENTS",
+    ),
     (&["open", "decrypt"], "fec decode PATH -i KEYFILE, or --passphrase"),
     (&["sign"], "fec encode FILE --sign KEYFILE"),
     (&["rm", "remove", "delete", "del"], "fec forget --root ROOT --from PLACE"),

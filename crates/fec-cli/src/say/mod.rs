@@ -33,6 +33,8 @@ pub(crate) mod stores_forget;
 #[cfg(feature = "stores")]
 pub(crate) mod stores_list;
 #[cfg(feature = "stores")]
+pub(crate) mod stores_rekey;
+#[cfg(feature = "stores")]
 pub(crate) mod stores_repair;
 pub(crate) mod stream;
 pub(crate) mod stream_help;

@@ -35,7 +35,7 @@ fn little(arena: &Arena, input: &str, args: &[&str]) -> Child {
 fn what_never_ends_is_refused() {
     let arena = arena();
     let root = "ab".repeat(32);
-    let lines: [&[&str]; 24] = [
+    let lines: [&[&str]; 27] = [
         &["encode", "-o", "{}.x", "--files-from", "@"],
         &["protect", "-o", "x.fecp", "--files-from", "@"],
         &["encode", "a", "--to", "@@"],
@@ -46,6 +46,29 @@ fn what_never_ends_is_refused() {
         &["list", "@@"],
         &["list", "--from", "@@"],
         &["forget", "--root", &root, "--from", "@@", "--yes"],
+        &[
+            "rekey",
+            "--root",
+            &root,
+            "--from",
+            "@@",
+            "-i",
+            "key",
+            "--recipient",
+            "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+        ],
+        &[
+            "rekey",
+            "--root",
+            &root,
+            "--from",
+            "d",
+            "-i",
+            "@",
+            "--recipient",
+            "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+        ],
+        &["rekey", "--root", &root, "--from", "d", "-i", "key", "-R", "@"],
         &["encode", "a", "-o", "out", "-R", "@"],
         &["decode", "a.fec", "-o", "out", "-i", "@"],
         &["manifest", "d.fecp", "-i", "@"],

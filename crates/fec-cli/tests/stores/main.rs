@@ -7,6 +7,7 @@ mod common;
 mod folders;
 mod held;
 mod private;
+mod rekey;
 mod said;
 mod servers;
 mod slow;

@@ -2,7 +2,7 @@
 //!
 //! This module has only its layout and the lengths of chunks; keys and ciphers are elsewhere.
 
-use super::{is_zero, u32_at};
+use super::{array_at, is_zero, u32_at};
 use crate::error::FormatError;
 
 /// Bytes of plaintext in each chunk but the last.
@@ -14,6 +14,8 @@ pub const SEALED_CHUNK: usize = CHUNK + TAG;
 
 /// Bytes in front of the age file.
 const FRONT: usize = 8;
+/// Bytes of the field of a seal that replaces another.
+const AGAIN: usize = 64;
 /// The unit to which the private part is padded before it is encrypted.
 const PRIVATE_UNIT: usize = 256;
 /// The most bytes of an entry: the limit of the meta's u16, less room for entries of other types.
@@ -28,6 +30,15 @@ pub enum SealedKind {
     Sidecar,
 }
 
+/// The field of a seal that replaces another, behind the age file (version 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// SHA-256 of the first seal of this payload, with which its chunks are authentic.
+    pub first: [u8; 32],
+    /// A random number, by which the key of the private part differs from that of other seals of this payload.
+    pub salt: [u8; 32],
+}
+
 /// The parts of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal<'a> {
@@ -37,6 +48,8 @@ pub struct Seal<'a> {
     pub content: SealedKind,
     /// The age file whose plaintext is the content key.
     pub age_file: &'a [u8],
+    /// Only in a seal that replaces another.
+    pub again: Option<Again>,
     /// The private part, encrypted.
     pub private: &'a [u8],
     /// The bytes in front of the private part, authentic with it.
@@ -53,15 +66,16 @@ impl<'a> Seal<'a> {
         if bytes.len() > MAX_SEAL {
             return Err(FormatError::Meta("the seal is longer than 65,000 bytes"));
         }
-        let too_short = FormatError::Meta("the seal is cut short");
-        let Some((front, rest)) = bytes.split_at_checked(FRONT) else { return Err(too_short) };
+        let too_short = || FormatError::Meta("the seal is cut short");
+        let Some((front, rest)) = bytes.split_at_checked(FRONT) else { return Err(too_short()) };
         let known = |what, value: u8, limit: u8| match value {
             value if value > limit => {
                 Err(FormatError::Limit { what, value: value.into(), limit: limit.into() })
             }
             value => Ok(value),
         };
-        if known("the version of the seal", front[0], 1)? == 0 {
+        let version = known("the version of the seal", front[0], 2)?;
+        if version == 0 {
             return Err(FormatError::Meta("the seal has no version"));
         }
         let cipher = known("the cipher's number", front[1], 2)?;
@@ -75,22 +89,38 @@ impl<'a> Seal<'a> {
         if !is_zero(&front[3..4]) {
             return Err(FormatError::Meta("a byte of the seal is not zero"));
         }
+        if version == 2 && content == SealedKind::Sidecar {
+            return Err(FormatError::Meta("the seal of a sidecar replaces another"));
+        }
         let age_len = u32_at(front, 4) as usize;
-        let (age_file, private) = rest.split_at_checked(age_len).ok_or(too_short)?;
+        let (age_file, rest) = rest.split_at_checked(age_len).ok_or_else(too_short)?;
+        let (again, private) = match version {
+            1 => (None, rest),
+            _ => {
+                let (again, private) = rest.split_first_chunk::<AGAIN>().ok_or_else(too_short)?;
+                (Some(Again { first: array_at(again, 0), salt: array_at(again, 32) }), private)
+            }
+        };
         let is_padded = |len: usize| len > 0 && len.is_multiple_of(PRIVATE_UNIT);
         if !private.len().checked_sub(TAG).is_some_and(is_padded) {
             return Err(FormatError::Meta("the private part of the seal has another length"));
         }
-        let public = &bytes[..FRONT + age_len];
-        Ok(Seal { cipher, content, age_file, private, public })
+        let public = &bytes[..bytes.len() - private.len()];
+        Ok(Seal { cipher, content, age_file, again, private, public })
     }
 
-    /// The entry without its private part.
+    /// The entry without its private part: of the first seal of a payload, or of one that replaces it.
     ///
     /// # Errors
     /// [`FormatError::Limit`] when the age file leaves no room for one of [`padded`] bytes in the meta.
-    pub fn public(cipher: u8, content: SealedKind, age_file: &[u8]) -> Result<Vec<u8>, FormatError> {
-        let (value, limit) = ((FRONT + age_file.len() + 2 * PRIVATE_UNIT + TAG) as u128, MAX_SEAL as u128);
+    pub fn public(
+        cipher: u8,
+        content: SealedKind,
+        age_file: &[u8],
+        again: Option<&Again>,
+    ) -> Result<Vec<u8>, FormatError> {
+        let front = FRONT + again.map_or(0, |_| AGAIN);
+        let (value, limit) = ((front + age_file.len() + 2 * PRIVATE_UNIT + TAG) as u128, MAX_SEAL as u128);
         if value > limit {
             return Err(FormatError::Limit { what: "the length of the seal", value, limit });
         }
@@ -98,9 +128,13 @@ impl<'a> Seal<'a> {
             SealedKind::Payload => 0,
             SealedKind::Sidecar => 1,
         };
-        let mut out = vec![1, cipher, content, 0];
+        let mut out = vec![1 + u8::from(again.is_some()), cipher, content, 0];
         out.extend_from_slice(&(age_file.len() as u32).to_le_bytes());
         out.extend_from_slice(age_file);
+        if let Some(Again { first, salt }) = again {
+            out.extend_from_slice(first);
+            out.extend_from_slice(salt);
+        }
         Ok(out)
     }
 }
@@ -169,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_not_as_it_is_written_is_refused() {
-        let mut entry = Seal::public(2, SealedKind::Sidecar, b"age").expect("it fits");
+        let mut entry = Seal::public(2, SealedKind::Sidecar, b"age", None).expect("it fits");
         let public = entry.len();
         entry.extend_from_slice(&[7; 256 + TAG]);
         let seal = Seal::parse(&entry).expect("it is well formed");
@@ -180,7 +214,8 @@ mod tests {
         }
         for (at, value, is_refused) in [
             (0, 0, false),
-            (0, 2, true),
+            (0, 2, false),
+            (0, 3, true),
             (1, 0, false),
             (1, 3, true),
             (2, 2, true),
@@ -192,7 +227,29 @@ mod tests {
             let error = Seal::parse(&changed).expect_err("it is not as it is written");
             assert_eq!(matches!(error, FormatError::Limit { .. }), is_refused, "byte {at}: {error}");
         }
-        assert!(Seal::public(1, SealedKind::Payload, &vec![0; MAX_SEAL]).is_err());
+        assert!(Seal::public(1, SealedKind::Payload, &vec![0; MAX_SEAL], None).is_err());
+    }
+
+    #[test]
+    fn a_seal_that_replaces_another_says_which_was_first() {
+        let again = Again { first: [3; 32], salt: [4; 32] };
+        let mut entry = Seal::public(1, SealedKind::Payload, b"age", Some(&again)).expect("it fits");
+        let public = entry.len();
+        entry.extend_from_slice(&[7; 256 + TAG]);
+        let seal = Seal::parse(&entry).expect("it is well formed");
+        assert_eq!((seal.again, seal.age_file, seal.public), (Some(again), &b"age"[..], &entry[..public]));
+        assert_eq!(seal.private.len(), 256 + TAG);
+        for len in 0..entry.len() {
+            assert!(Seal::parse(&entry[..len]).is_err(), "{len}");
+        }
+        for (at, value) in [(0, 1), (2, 1)] {
+            let mut changed = entry.clone();
+            changed[at] = value;
+            assert!(matches!(Seal::parse(&changed), Err(FormatError::Meta(_))), "byte {at}");
+        }
+        let long = vec![0; MAX_SEAL - FRONT - 2 * PRIVATE_UNIT - TAG];
+        assert!(Seal::public(1, SealedKind::Payload, &long, None).is_ok());
+        assert!(Seal::public(1, SealedKind::Payload, &long, Some(&again)).is_err());
     }
 
     #[test]

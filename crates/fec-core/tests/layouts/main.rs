@@ -218,11 +218,11 @@ fn seals_hold_at_their_limits() {
         assert_eq!(rule(&entry(100, private)).is_none(), is_right, "{private}");
     }
     let most = 65_000 - 8 - 528;
-    let public = Seal::public(2, SealedKind::Sidecar, &vec![3; most]).unwrap();
+    let public = Seal::public(2, SealedKind::Sidecar, &vec![3; most], None).unwrap();
     assert_eq!(public, entry(most, 0));
     let (value, limit) = (65_001, 65_000);
     assert_eq!(
-        Seal::public(2, SealedKind::Sidecar, &vec![3; most + 1]),
+        Seal::public(2, SealedKind::Sidecar, &vec![3; most + 1], None),
         Err(FormatError::Limit { what: "the length of the seal", value, limit })
     );
 }

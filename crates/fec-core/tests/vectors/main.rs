@@ -367,12 +367,12 @@ fn every_rule_rejects() {
 #[test]
 fn seals() {
     let all = vectors("sealed.json");
-    for vector in list(&all["valid"], 15) {
+    for vector in list(&all["valid"], 15).iter().chain(list(&all["again"], 3)) {
         let (bytes, age) = (hex(str_of(vector, "seal")), hex(str_of(vector, "age")));
         let seal = Seal::parse(&bytes).unwrap();
         assert_eq!((u64::from(seal.cipher), seal.age_file), (number(vector, "cipher"), &age[..]));
         assert_eq!([seal.public, seal.private].concat(), bytes);
-        assert_eq!(Seal::public(seal.cipher, seal.content, &age).unwrap(), seal.public);
+        assert_eq!(Seal::public(seal.cipher, seal.content, &age, seal.again.as_ref()).unwrap(), seal.public);
         assert_eq!(seal.content, SealedKind::Payload);
         let name = vector["file_name"].as_str().map_or(0, |name| 3 + name.len());
         assert_eq!(seal.private.len(), (2 + name).next_multiple_of(256) + seal::TAG);

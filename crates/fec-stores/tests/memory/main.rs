@@ -13,6 +13,7 @@ mod lists;
 mod mending;
 mod meta;
 mod places;
+mod rekeying;
 mod sending;
 mod store;
 

@@ -20,7 +20,7 @@ pub(crate) mod spool;
 pub use error::SealError;
 pub use open::Opener;
 pub use sealed::{SealedPayload, SealedReader};
-pub use sealer::{SealedTo, Sealer, Sealing};
+pub use sealer::{SealedTo, Sealer, Sealing, reseal};
 
 #[cfg(test)]
 mod attacks;

@@ -13,7 +13,7 @@ use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::meta::Meta;
 use fec_core::format::seal::{self, CHUNK, SEALED_CHUNK, Seal, SealedKind};
 use fec_keys::age::{self, Keys};
-use fec_keys::cipher::{AeadKey, Cipher, NONCE};
+use fec_keys::cipher::{AeadKey, Cipher, KEY, NONCE};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -41,6 +41,32 @@ impl Extent {
     }
 }
 
+/// The contents of a seal.
+pub(super) struct Opened {
+    pub(super) cipher: Cipher,
+    pub(super) content: SealedKind,
+    pub(super) content_key: Zeroizing<[u8; KEY]>,
+    pub(super) private: Meta,
+    /// SHA-256 of the first seal of the payload.
+    pub(super) first: [u8; 32],
+}
+
+impl Opened {
+    /// Gets the content key from a seal, and opens its private part.
+    pub(super) fn new(bytes: &[u8], keys: &Keys) -> std::result::Result<Opened, SealError> {
+        let seal = Seal::parse(bytes)?;
+        let cipher = Cipher::from_number(seal.cipher).expect("the parser knows the ciphers");
+        let content_key = age::open(seal.age_file, keys)?;
+        let content_key = Zeroizing::new(content_key[..].try_into().map_err(|_| SealError::ContentKey)?);
+        let mut private = Zeroizing::new(seal.private.to_vec());
+        let key = private_key(cipher, &content_key, seal.again.as_ref());
+        let opened = key.open(&[0; NONCE], seal.public, &mut private).map_err(|_| SealError::PrivatePart)?;
+        let private = Meta::parse(seal::unpadded(opened)?)?;
+        let first = associated(bytes, seal.again.as_ref());
+        Ok(Opened { cipher, content: seal.content, content_key, private, first })
+    }
+}
+
 /// Opens one sealed payload.
 pub struct Opener {
     key: AeadKey,
@@ -58,16 +84,15 @@ impl Opener {
     /// [`SealError::Format`] for a seal that breaks a rule; [`SealError::Age`] when no key fits;
     /// [`SealError::PrivatePart`].
     pub fn new(bytes: &[u8], keys: &Keys) -> std::result::Result<Opener, SealError> {
-        let seal = Seal::parse(bytes)?;
-        let cipher = Cipher::from_number(seal.cipher).expect("the parser knows the ciphers");
-        let content_key = age::open(seal.age_file, keys)?;
-        let content_key = content_key[..].try_into().map_err(|_| SealError::ContentKey)?;
-        let mut private = Zeroizing::new(seal.private.to_vec());
-        let opened = private_key(cipher, content_key).open(&[0; NONCE], seal.public, &mut private);
-        let opened = opened.map_err(|_| SealError::PrivatePart)?;
-        let private = Meta::parse(seal::unpadded(opened)?)?;
-        let (key, associated) = (chunk_key(cipher, content_key), associated(bytes));
-        Ok(Opener { key, associated, content: seal.content, private, place: Place::Nowhere })
+        let opened = Opened::new(bytes, keys)?;
+        let key = chunk_key(opened.cipher, &opened.content_key);
+        Ok(Opener {
+            key,
+            associated: opened.first,
+            content: opened.content,
+            private: opened.private,
+            place: Place::Nowhere,
+        })
     }
 
     /// The same opener, whose errors name `place`.

@@ -2,11 +2,12 @@
 
 use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
+use super::open::Opened;
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::system;
 use fec_core::format::meta::Meta;
-use fec_core::format::seal::{self, Seal, SealedKind};
-use fec_keys::age::{self, Passphrase, Recipient};
+use fec_core::format::seal::{self, Again, Seal, SealedKind};
+use fec_keys::age::{self, Keys, Passphrase, Recipient};
 use fec_keys::cipher::{AeadKey, Cipher, KEY, NONCE};
 use std::num::NonZeroUsize;
 use zeroize::Zeroizing;
@@ -51,20 +52,10 @@ impl Sealer {
         name: Option<&[u8]>,
         threads: usize,
     ) -> Result<Sealer> {
-        let fail = |e: SealError| Error::new(Action::Seal, e);
         let mut content_key = Zeroizing::new([0; KEY]);
         system::random(&mut content_key[..]).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
-        let age_file = match &sealing.to {
-            SealedTo::Recipients(recipients) => {
-                let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
-                age::seal_on(threads, recipients, &content_key[..])
-            }
-            SealedTo::Passphrase(passphrase) => {
-                passphrase.check_new().map_err(|e| fail(e.into()))?;
-                age::seal_with_passphrase(passphrase, LOG_N, &content_key[..])
-            }
-        };
-        let age_file = age_file.map_err(|e| fail(e.into()))?;
+        let age_file = age_file(&sealing.to, &content_key, threads)?;
+        let fail = |e: SealError| Error::new(Action::Seal, e);
         Sealer::with(&content_key, sealing.cipher, content, &age_file, name).map_err(fail)
     }
 
@@ -75,16 +66,13 @@ impl Sealer {
         age_file: &[u8],
         name: Option<&[u8]>,
     ) -> std::result::Result<Sealer, SealError> {
-        let mut seal = Seal::public(cipher.number(), content, age_file).map_err(SealError::TooLong)?;
         let meta = match name {
             Some(name) => Meta::with_name(name)?,
             None => Meta::default(),
         };
-        let mut private = Zeroizing::new(seal::padded(&meta.to_bytes()));
-        let tag = private_key(cipher, content_key).seal(&[0; NONCE], &seal, &mut private);
-        seal.extend_from_slice(&private);
-        seal.extend_from_slice(&tag);
-        Ok(Sealer { key: chunk_key(cipher, content_key), associated: associated(&seal), seal })
+        let public = Seal::public(cipher.number(), content, age_file, None).map_err(SealError::TooLong)?;
+        let seal = closed(public, &private_key(cipher, content_key, None), &meta);
+        Ok(Sealer { key: chunk_key(cipher, content_key), associated: associated(&seal, None), seal })
     }
 
     /// The meta of the encoding: the seal alone.
@@ -97,4 +85,57 @@ impl Sealer {
         let (data, tag) = bytes.split_last_chunk_mut().expect("there is room for the tag");
         *tag = self.key.seal(&nonce(number, is_last), &self.associated, data);
     }
+}
+
+/// A seal for other recipients in the place of `seal`, which `keys` open. The payload and its content key stay as they
+/// are: who could open it before can still open what it is sealed with, wherever the old seal or the key was kept.
+///
+/// # Errors
+/// Those of [`Opener::new`](super::Opener::new) and of [`Sealer::new`]; [`SealError::IsSidecar`].
+pub fn reseal(seal: &[u8], keys: &Keys, to: &SealedTo, threads: usize) -> Result<Vec<u8>> {
+    let fail = |e: SealError| Error::new(Action::Seal, e);
+    let opened = Opened::new(seal, keys).map_err(|e| Error::new(Action::Open, e))?;
+    if opened.content == SealedKind::Sidecar {
+        return Err(Error::new(Action::Open, SealError::IsSidecar));
+    }
+    let mut salt = [0; 32];
+    system::random(&mut salt).map_err(|e| Error::io(Action::MakeKey, Place::Nowhere, e))?;
+    resealed(&opened, &age_file(to, &opened.content_key, threads)?, salt).map_err(fail)
+}
+
+/// The seal that follows from what was opened, the new age file, and a salt.
+pub(super) fn resealed(
+    opened: &Opened,
+    age_file: &[u8],
+    salt: [u8; 32],
+) -> std::result::Result<Vec<u8>, SealError> {
+    let again = Again { first: opened.first, salt };
+    let public = Seal::public(opened.cipher.number(), opened.content, age_file, Some(&again));
+    let key = private_key(opened.cipher, &opened.content_key, Some(&again));
+    Ok(closed(public.map_err(SealError::TooLong)?, &key, &opened.private))
+}
+
+/// An age file that gives a content key to all recipients.
+fn age_file(to: &SealedTo, content_key: &[u8; KEY], threads: usize) -> Result<Vec<u8>> {
+    let fail = |e: SealError| Error::new(Action::Seal, e);
+    let age_file = match to {
+        SealedTo::Recipients(recipients) => {
+            let threads = NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN);
+            age::seal_on(threads, recipients, &content_key[..])
+        }
+        SealedTo::Passphrase(passphrase) => {
+            passphrase.check_new().map_err(|e| fail(e.into()))?;
+            age::seal_with_passphrase(passphrase, LOG_N, &content_key[..])
+        }
+    };
+    age_file.map_err(|e| fail(e.into()))
+}
+
+/// A seal with its private part.
+fn closed(mut seal: Vec<u8>, key: &AeadKey, meta: &Meta) -> Vec<u8> {
+    let mut private = Zeroizing::new(seal::padded(&meta.to_bytes()));
+    let tag = key.seal(&[0; NONCE], &seal, &mut private);
+    seal.extend_from_slice(&private);
+    seal.extend_from_slice(&tag);
+    seal
 }

@@ -11,7 +11,7 @@ use fec_keys::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};
 use fec_keys::cipher::Cipher;
 use fecfile::error::{Action, Error};
 use fecfile::seal::{SealError, SealedTo, Sealing};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// Most bytes of a file of keys.
@@ -28,7 +28,7 @@ impl Seal {
         if self.is_asked_for() {
             no_core_dumps();
         }
-        let recipients = self.recipients()?;
+        let recipients = recipients(&self.recipient, &self.recipients_file)?;
         keys::check_sealed(self, &recipients)?;
         if !self.is_asked_for() {
             return Ok(None);
@@ -42,17 +42,18 @@ impl Seal {
         };
         Ok(Some(Sealing { to, cipher: self.cipher.map_or_else(Cipher::best, Cipher::from) }))
     }
+}
 
-    fn recipients(&self) -> Result<Vec<Recipient>> {
-        let count = self.recipient.len();
-        let named = (1..).zip(&self.recipient);
-        let named = named.map(|(nth, text)| keys::recipient(text, (nth, count), Path::new(text).is_file()));
-        let mut recipients = named.collect::<Result<Vec<Recipient>>>()?;
-        for path in &self.recipients_file {
-            recipients.extend(keys::recipients(path, &read(path)?)?);
-        }
-        Ok(recipients)
+/// The recipients that options and files name.
+pub(crate) fn recipients(named: &[String], files: &[PathBuf]) -> Result<Vec<Recipient>> {
+    let count = named.len();
+    let named = (1..).zip(named);
+    let named = named.map(|(nth, text)| keys::recipient(text, (nth, count), Path::new(text).is_file()));
+    let mut recipients = named.collect::<Result<Vec<Recipient>>>()?;
+    for path in files {
+        recipients.extend(keys::recipients(path, &read(path)?)?);
     }
+    Ok(recipients)
 }
 
 impl Open {

@@ -1,3 +1,3 @@
 //! Sealing: the options and keys that seal an encoding, and those that open it.
 
-mod keys;
+pub(crate) mod keys;

@@ -1,6 +1,6 @@
 //! The commands on stores, in builds without stores: each one is refused.
 
-use crate::line::{Decode, Encode, Forget, List, Repair, Verify};
+use crate::line::{Decode, Encode, Forget, List, Rekey, Repair, Verify};
 use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
 use fecfile::payload::{Options, Source};
@@ -39,6 +39,10 @@ pub(crate) fn list(_: &List, _: &Settings) -> Result<Exit> {
 
 pub(crate) fn forget(_: &Forget, _: &Settings) -> Result<Exit> {
     Err(absent("forget"))
+}
+
+pub(crate) fn rekey(_: &Rekey, _: &Settings) -> Result<Exit> {
+    Err(absent("rekey"))
 }
 
 fn absent(what: &str) -> Failure {
