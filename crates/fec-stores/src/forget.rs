@@ -317,7 +317,8 @@ impl<'a> Forget<'a> {
         for (place, root) in used.iter().flat_map(|place| roots.iter().map(move |root| (place, root))) {
             self.places.get(*place).remove_folder(root);
         }
-        done.stays.sort_by_key(|missing| (missing.place, missing.shard));
+        // The cause that is told of a place is that of its shards: for their sake the manifest stays.
+        done.stays.sort_by_key(|missing| (missing.place, missing.shard.is_none(), missing.shard));
         Ok(done)
     }
 

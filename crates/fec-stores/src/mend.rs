@@ -220,8 +220,7 @@ impl Stored<'_> {
         {
             let key = keys::shard(&encoding.root, *index);
             let removed = how.dry_run || {
-                let done =
-                    self.places.retry(*place, &self.places.cancel, |store, call| store.delete(&key, call));
+                let done = self.delete(*place, &key);
                 done.map_err(|why| repaired.trouble.push(format!("{}: {why}", self.object(*place, &key))))
                     .is_ok()
             };
@@ -306,21 +305,32 @@ impl Stored<'_> {
         let mut why = StoreError::Failed("every domain holds as many shards of the segment as it may".into());
         let mut tried = how.to.first().copied().unwrap_or(0);
         let mut own = damaged.first().copied();
+        let mut left = BTreeMap::new();
         while let Some(place) = at.next(self, own.take()) {
             tried = place;
             // A copy damaged deep inside has the right size and first bytes, so a put would keep it.
-            if damaged.contains(&place) {
-                let _ = self.places.retry(place, &self.places.cancel, |store, call| store.delete(&key, call));
-            }
-            match put(self.places, place, &file, expected, &self.places.cancel) {
+            let is_damaged = damaged.contains(&place);
+            let removed = if is_damaged { self.delete(place, &key) } else { Ok(()) };
+            match removed.and_then(|()| put(self.places, place, &file, expected, &self.places.cancel)) {
                 Ok(Put::Created) => {
                     repaired.made.push((segment, index, place));
+                    let others = damaged.iter().filter(|other| **other != place && how.to.contains(other));
+                    self.clear(others, &key, left, repaired);
                     return Ok(());
                 }
                 // An intact copy was there that the search had not found.
-                Ok(Put::Existed) => return Ok(()),
+                Ok(Put::Existed) if !is_damaged => return Ok(()),
+                Ok(Put::Existed) => {
+                    let back = StoreError::Failed("what is damaged comes back when it is removed".into());
+                    left.insert(place, back.clone());
+                    at.leave_out(place);
+                    why = back;
+                }
                 Err(StoreError::Cancelled) => return Err(failure(&StoreError::Cancelled)),
                 Err(error) => {
+                    if is_damaged {
+                        left.insert(place, error.clone());
+                    }
                     at.leave_out(place);
                     why = error;
                 }
@@ -328,6 +338,42 @@ impl Stored<'_> {
         }
         repaired.missing.push(Missing { shard: Some((segment, index)), place: tried, why });
         Ok(())
+    }
+
+    /// Removes damaged copies of a shard that was made anew elsewhere, and tells which are left; `left` has those that
+    /// could not be removed before.
+    fn clear<'b>(
+        &self,
+        damaged: impl Iterator<Item = &'b usize>,
+        key: &str,
+        mut left: BTreeMap<usize, StoreError>,
+        repaired: &mut StoredRepaired,
+    ) {
+        for place in damaged {
+            if !left.contains_key(place)
+                && let Err(why) = self.delete(*place, key)
+            {
+                left.insert(*place, why);
+            }
+        }
+        for (place, why) in left {
+            repaired.left_damaged = true;
+            repaired.trouble.push(format!("{}: {why}", self.object(place, key)));
+        }
+    }
+
+    /// Removes a damaged object, and sees whether it is gone.
+    fn delete(&self, place: usize, key: &str) -> std::result::Result<(), StoreError> {
+        let cancel = &self.places.cancel;
+        match self.places.retry(place, cancel, |store, call| store.delete(key, call)) {
+            Ok(()) | Err(StoreError::NotFound) => {}
+            failed => return failed,
+        }
+        // Without the right to list, "denied" is also the answer for what is not there.
+        match self.places.look(place, cancel, |store, call| store.head(key, call)) {
+            Ok(_) => Err(StoreError::Failed("it was removed, and is still there".into())),
+            Err(_) => Ok(()),
+        }
     }
 }
 

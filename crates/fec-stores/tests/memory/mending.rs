@@ -1,6 +1,6 @@
 //! A dry run of a repair tells exactly the work of the repair.
 
-use crate::store::{Lists, Ways};
+use crate::store::{Deletes, Lists, Ways};
 use crate::{How, Sent};
 use fec_stores::mend::{StoredRepair, StoredRepaired};
 use fec_stores::stored::Stored;
@@ -187,4 +187,50 @@ fn a_repair_lists_each_segment_once() {
         assert_eq!(store.calls().lists, sent.segments.len() as u64, "place {}", store.nth);
     }
     let _ = sent.restore().expect("it is mended");
+}
+
+/// Without the right to delete, what is rotten inside stays, and its shard is made anew elsewhere; both are told.
+#[test]
+fn what_cannot_be_removed_is_made_anew_elsewhere_and_told() {
+    for deletes in [Deletes::Denied, Deletes::Ignored] {
+        let how = How { places: 7, code: (6, 7), ..HOW };
+        let sent = Sent::new(12, &how);
+        rot(&sent, 2, 2000);
+        sent.stores.iter().for_each(|store| store.set(Ways { deletes, ..Ways::default() }));
+        let run = || {
+            let places = sent.places();
+            let stored = Stored::find_everywhere(&places, sent.root, None).expect("it is found");
+            let how = StoredRepair { to: (0..7).collect(), now: true, deep: true, dry_run: false };
+            let repaired = stored.repair(&how, &Context::default()).expect("it is mended");
+            let verified = stored.verify(true, &Context::default()).expect("it is verified");
+            let segment = &verified.segments[0];
+            (repaired, segment.missing.len(), segment.damaged.len())
+        };
+        let (repaired, missing, damaged) = run();
+        assert_eq!(
+            (repaired.made.len(), repaired.missing.len(), missing, damaged),
+            (2, 0, 0, 2),
+            "{deletes:?}"
+        );
+        assert!(repaired.left_damaged && repaired.class(false) == Some(Class::Mendable), "{deletes:?}");
+        assert_eq!(repaired.trouble.len(), 2, "{:?}", repaired.trouble);
+        // Another run has nothing to make, and says what is left.
+        let (again, ..) = run();
+        assert_eq!((again.made.len(), again.class(false)), (0, Some(Class::Mendable)), "{deletes:?}");
+        // Once they go, they go.
+        sent.stores.iter().for_each(|store| store.set(Ways::default()));
+        let (last, missing, damaged) = run();
+        assert_eq!((last.removed.len(), last.class(false), missing, damaged), (2, None, 0, 0), "{deletes:?}");
+    }
+    // No place is left for them: they are missing.
+    let sent = Sent::new(13, &HOW);
+    rot(&sent, 1, 2000);
+    let denied =
+        Ways { deletes: Deletes::Denied, refuses: Some(|key| key.ends_with(".shard")), ..Ways::default() };
+    sent.stores.iter().for_each(|store| store.set(denied.clone()));
+    let repaired = repair(&sent, true, false).expect("it is told");
+    assert_eq!(
+        (repaired.made.len(), repaired.missing.len(), repaired.class(false)),
+        (0, 1, Some(Class::Mendable))
+    );
 }
