@@ -330,6 +330,9 @@ engines() {
     scripts/checks/engines.sh --fec "$fec" --only slurm
 }
 
+# The step `stores` installs the server.
+immutable() { may_be_missing python3 scripts/campaigns/immutable.py --fec "$fec" --install; }
+
 instructions() { scripts/checks/count-arm.sh; }
 
 # Some of the packages: a clean root gets them. `scripts/release/package.sh && scripts/release/test-packages.sh`

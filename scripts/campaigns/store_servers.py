@@ -80,6 +80,7 @@ def ask(host, method, path, query=(), body=b"", headers=(), timeout=30, connecti
     payload = hashlib.sha256(body).hexdigest()
     path = urllib.parse.quote(path, safe="/-_.~")
     own = {"host": host, "x-amz-date": when, "x-amz-content-sha256": payload}
+    own.update((name, value) for name, value in dict(headers).items() if name.startswith("x-amz-"))
     own["Authorization"] = signature(method, path, list(query), dict(own), payload, when)
     own.update(headers)
     pairs = "&".join(f"{quoted(k)}={quoted(v)}" for k, v in sorted(query))
