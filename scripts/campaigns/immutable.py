@@ -122,7 +122,7 @@ def keys_do_what_the_page_says(field):
         assert (home / "back").read_bytes() == (home / "backup").read_bytes()
         field.run(key, 0, "list", *field.places("--from"))
     field.run("nobody", 4, "decode", *of, "-o", "none")
-    # What may not be removed stays, and that is told.
+    # Objects that may not be removed stay, and that is told.
     for key in ("reader", "writer"):
         field.run(key, 1, "forget", *of, "--yes", says="not allowed")
     field.run("auditor", 0, "verify", *of, "--deep")

@@ -16,9 +16,10 @@ use fecfile::error::{Action, Error, ErrorKind, Place};
 use fecfile::forms::Beginning;
 use fecfile::payload::{Options, Source};
 use fecfile::pipe::{self, Pipe};
-use fecfile::{Archive, Context, Input, Repair, Settings, Wish, encode};
+use fecfile::{Archive, Context, Input, PayloadRange, Repair, Settings, Wish, encode};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -278,6 +279,36 @@ pub(crate) fn decode_file(
         archive.restore(Destination::File(&output, policy), wish, context)
     });
     restored.map(|restored| Restored::new(&restored))
+}
+
+/// Returns the bytes from `start` to `end`, or to the end, of the payload of a container, a folder of shard files or
+/// some shard files, and reads no more than they take. Each byte is proved; with a root, to be that root's. If not all
+/// of them can be restored Damaged is raised, and UsageError when the payload does not have them.
+#[pyfunction]
+#[pyo3(signature = (source, start, end = None, *, root = None, identities = None, passphrase = None, threads = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn read_range<'py>(
+    py: Python<'py>,
+    source: Paths,
+    start: u64,
+    end: Option<u64>,
+    root: Option<GivenRoot>,
+    identities: Option<Vec<String>>,
+    passphrase: Option<String>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let keys = keys(py, identities, passphrase)?;
+    let bytes = interruptible(py, &context, |context| {
+        let archive = Archive::open(&Input::of_paths(&source)?, root, context)?;
+        let opener = archive.opener(keys.as_ref())?;
+        let mut bytes = Vec::new();
+        let destination = Destination::writer(&mut bytes);
+        // Without `partial` it is an error when a byte is lost.
+        let _ = archive.restore_range(PayloadRange { start, end }, opener.as_ref(), destination, context)?;
+        Ok(bytes)
+    });
+    Ok(PyBytes::new(py, &bytes?))
 }
 
 /// Restores a container from `source` to `sink`. With a root nothing is written before all of the container is proved

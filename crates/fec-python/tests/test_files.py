@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import fecshards
-from fecshards import decode_file, encode_file, repair_file, verify_file
+from fecshards import decode_file, encode_file, read_range, repair_file, verify_file
 
 
 @pytest.mark.parametrize("form", ["container", "shards"])
@@ -98,6 +98,39 @@ def test_what_is_lost_is_told_and_nothing_is_written(tmp_path, file, payload):
     for start, end in restored.lost:
         kept[start:end] = bytes(end - start)
     assert back == kept
+
+
+@pytest.mark.parametrize("form", ["container", "shards"])
+def test_ranges(fec, tmp_path, file, payload, damage, form):
+    output, size = tmp_path / form, len(payload)
+    root = encode_file(file, output, k=10, m=4, form=form)
+    for start, end in [(0, 1), (0, size), (size - 1, size), (size, size), (1000, 90_000), (5, 5)]:
+        assert read_range(output, start, end, root=root) == payload[start:end]
+    assert read_range(output, size - 7) == payload[-7:]
+    for start, end in [(0, size + 1), (size + 1, None), (9, 8)]:
+        with pytest.raises(fecshards.UsageError):
+            read_range(output, start, end)
+    with pytest.raises(fecshards.WrongRoot):
+        read_range(output, 0, 1, root="11" * 32)
+    with pytest.raises((OverflowError, TypeError)):
+        read_range(output, -1, 5)
+    if form == "shards":
+        # Any ten of the files restore what the others had; nine do not.
+        files = sorted(output.iterdir())
+        assert read_range(files[4:], 100, 200_000, root=root) == payload[100:200_000]
+        with pytest.raises(fecshards.Damaged):
+            read_range(files[5:], 100, 200_000, root=root)
+    else:
+        damage(output, 500_000, bytes(200_000))
+        assert read_range(output, 0, size, root=root) == payload
+
+
+def test_ranges_of_sealed_payloads(tmp_path, file, payload):
+    identity, recipient = fecshards.generate_identity("x25519")
+    root = encode_file(file, tmp_path / "sealed", k=3, m=2, recipients=[recipient])
+    assert read_range(tmp_path / "sealed", 70_000, 140_000, root=root, identities=[identity]) == payload[70_000:140_000]
+    with pytest.raises(fecshards.UsageError):
+        read_range(tmp_path / "sealed", 0, 1, root=root)
 
 
 def test_another_root_is_found_out(tmp_path, file):

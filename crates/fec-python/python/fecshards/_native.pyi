@@ -158,6 +158,16 @@ def decode_file(
     overwrite: bool = False,
     threads: Optional[int] = None,
 ) -> Restored: ...
+def read_range(
+    source: Union[_Path, Sequence[_Path]],
+    start: int,
+    end: Optional[int] = None,
+    *,
+    root: Optional[_Root] = None,
+    identities: Optional[Sequence[str]] = None,
+    passphrase: Optional[str] = None,
+    threads: Optional[int] = None,
+) -> bytes: ...
 def decode_stream(
     source: Union[_Reader, Iterable[_Buffer]],
     sink: _Writer,
