@@ -92,7 +92,8 @@ impl Stored<'_> {
         }
         let has_failed = |place: usize| found[place].failed.is_some();
         let lack_manifest = self.lack_manifest().into_iter().filter(|place| !has_failed(*place)).collect();
-        found.retain(|of| !audit.left_out.contains(&of.place));
+        // The lists tell of all places.
+        found.retain(|of| !audit.left_out.contains(&of.place) || of.lacks() || of.failed.is_some());
         let told = |of: &AuditedPlace| {
             let name = show(self.places.get(of.place).target.name());
             of.failed.as_ref().map(|why| format!("{name}: {why}"))

@@ -183,6 +183,8 @@ impl AuditReport {
             let by_lost = || other.most_lost.total_cmp(&one.most_lost);
             one.verdict.cmp(&other.verdict).then_with(by_lacking).then_with(by_lost)
         });
+        let is_told = |place: &&usize| audited.places.iter().any(|of| of.place == **place);
+        let recent = audit.left_out.iter().filter(|place| !is_told(place));
         let asked = || rows.iter().filter(|row| row.verdict != Verdict::Empty);
         let is_all = audited.class().is_none() && asked().next().is_some();
         let least = asked().filter_map(|row| row.shown).reduce(f64::min);
@@ -199,7 +201,7 @@ impl AuditReport {
             seed: audit.seed,
             enough: audited.margin() >= 0,
             margin: Margin::of_shards(Some(audited.margin())),
-            recent: audit.left_out.iter().map(name).collect(),
+            recent: recent.map(name).collect(),
             lack_manifest: audited.lack_manifest.iter().map(name).collect(),
             trouble: audited.trouble.clone(),
             requests: rows.iter().map(|row| row.requests).sum(),

@@ -16,7 +16,7 @@ pub struct Audit {
     pub budget: Option<u64>,
     /// Chooses the bytes. Whoever knows it beforehand can keep these and lose the others.
     pub seed: u64,
-    /// Places that are not looked at.
+    /// Places that are not looked at; objects that their lists lack are told all the same.
     pub left_out: BTreeSet<usize>,
 }
 
@@ -24,7 +24,7 @@ pub struct Audit {
 #[must_use = "damage and losses are no errors"]
 #[derive(Debug)]
 pub struct Audited {
-    /// The places that were looked at, in order.
+    /// The places that were looked at, or lack objects, or failed; in order.
     pub places: Vec<AuditedPlace>,
     /// For each segment the shards that are there by name and length, beyond those that restore it.
     pub margins: Vec<i64>,

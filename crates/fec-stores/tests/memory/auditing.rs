@@ -241,6 +241,15 @@ fn places_can_be_left_out() {
     assert_eq!(audited.places.iter().map(|place| place.place).collect::<Vec<_>>(), [0, 2, 3, 4]);
     assert_eq!(audited.class(), None);
     assert!(sent.stores[1].calls().gets.keys().all(|key| !key.ends_with(".shard")));
+    // Objects that its list lacks are told all the same, and so is a place that does not answer.
+    let gone = sent.stores[1].shards().remove(0);
+    sent.stores[1].objects().remove(&gone);
+    let found = crate::auditing::audited(&sent, &Audit { left_out: BTreeSet::from([1]), ..asked(3) });
+    let place = found.places.iter().find(|of| of.place == 1).expect("it is told");
+    assert_eq!((place.missing.len(), place.looks, found.class()), (1, 0, Some(Class::Mendable)));
+    sent.stores[1].set(Ways { dead: true, ..Ways::default() });
+    let found = crate::auditing::audited(&sent, &Audit { left_out: BTreeSet::from([1]), ..asked(3) });
+    assert_eq!((found.places.len(), found.class()), (5, Some(Class::Io)));
 }
 
 /// Copies of what others hold do not hide what a place has lost of its own.
