@@ -121,6 +121,9 @@ impl Row {
                 at_most(self.most_lost)
             ));
         }
+        if self.verdict == Verdict::Damaged && self.wrong == 0 && self.looks > 0 && self.why.is_none() {
+            said.push(format!("{} at what is there right", counted(self.looks, "look")));
+        }
         if let Some(why) = &self.why {
             said.push(format!("nothing is shown: {why}"));
         }
@@ -237,11 +240,9 @@ impl AuditReport {
                 format!("{least}: no place has lost more than {rot} of what it should hold")
             }
             Some(least) => {
-                let of = counted(all, "place");
-                format!(
-                    "{least}: {} of {of} have lost no more than {rot} of what they should hold",
-                    shown.len()
-                )
+                let (of, count) = (counted(all, "place"), shown.len());
+                let (have, they) = if count == 1 { ("has", "it") } else { ("have", "they") };
+                format!("{least}: {count} of {of} {have} lost no more than {rot} of what {they} should hold")
             }
             None if all == 0 && !self.recent.is_empty() => "no place was due".to_owned(),
             None => "nothing is shown of any place".to_owned(),
