@@ -17,7 +17,8 @@ static IDENTITY: LazyLock<(Keys, Recipient)> = LazyLock::new(|| {
 fuzz_target!(|bytes: &[u8]| {
     match Seal::parse(bytes) {
         Ok(seal) => {
-            let mut written = Seal::public(seal.cipher, seal.content, seal.age_file, seal.again.as_ref()).unwrap_or_default();
+            let mut written = Seal::public(seal.cipher, seal.content, seal.age_file, seal.again.as_ref())
+                .unwrap_or_default();
             if !written.is_empty() {
                 assert_eq!(written, seal.public, "written as it was read");
                 written.extend_from_slice(seal.private);
