@@ -21,8 +21,8 @@ pub(crate) struct Rekey {
     /// as `encode --to` takes them; or @FILE with a line for each. May be given several times
     #[arg(long, value_name = "URL", required = true)]
     pub(crate) from: Vec<String>,
-    /// Seal it for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`; may be given several
-    /// times. Name all who may open it from now on: those of before do not count
+    /// Seal it for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`; may be given
+    /// several times. Name all who may open it from now on: those of before do not count
     #[arg(long, value_name = "KEY")]
     pub(crate) recipient: Vec<String>,
     /// The same for all keys that are listed in this file, a line each

@@ -14,8 +14,8 @@ pub(super) fn looks(confidence: f64, lost: f64, most: u64) -> u64 {
     if looks < most as f64 { (looks.ceil() as u64).max(1) } else { most }
 }
 
-/// The largest share of lost bytes at which so few of the looks are `wrong` with a probability of 1 − `confidence`: the
-/// upper end of the one-sided interval of Clopper and Pearson (Biometrika 26, 1934).
+/// The largest share of lost bytes at which so few of the looks are `wrong` with a probability of 1 − `confidence`:
+/// the upper end of the one-sided interval of Clopper and Pearson (Biometrika 26, 1934).
 ///
 /// Cost: 60 sums of `wrong` terms.
 pub(super) fn most_lost(looks: u64, wrong: u64, confidence: f64) -> f64 {

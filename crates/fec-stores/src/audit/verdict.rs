@@ -55,7 +55,7 @@ pub struct AuditedPlace {
     pub looks: u64,
     /// Those of them whose leaves or records were not proved.
     pub wrong: u64,
-    /// Where these are: segment, shard, set, and the first of their bytes in the shard.
+    /// The positions of these leaves or records: segment, shard, set, and the first byte in the shard.
     pub wrong_at: Vec<(u32, u32, u32, u64)>,
     /// Ranges that were requested.
     pub requests: u64,
