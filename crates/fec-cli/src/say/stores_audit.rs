@@ -237,7 +237,8 @@ impl AuditReport {
         let least = shown.iter().copied().reduce(f64::min).map(percent);
         match least {
             Some(least) if shown.len() == all => {
-                format!("{least}: no place has lost more than {rot} of what it should hold")
+                let which = if self.recent.is_empty() { "" } else { " that was due" };
+                format!("{least}: no place{which} has lost more than {rot} of what it should hold")
             }
             Some(least) => {
                 let (of, count) = (counted(all, "place"), shown.len());
