@@ -14,6 +14,9 @@ fec=$target/release/fec
 # The long form of a step asks whether this is set, and takes its seed from `seed`.
 : "${long:=}" "${seed:=1}"
 times=$target/ci-times-$script
+# Seconds that a step may take: the slowest takes a fifth of this by day.
+step_limit=3000
+[ -z "$long" ] || step_limit=86400
 # The step `packages` gets two packages where they can be had. The oracles are several times as fast with blake3; their
 # own BLAKE3 is held against it. The other one reads YAML.
 python=$target/ci-python/bin/python
@@ -292,6 +295,7 @@ faults() {
 hostile() { "$python" scripts/campaigns/hostile.py --fec "$fec" --random 1200 --structured 500 --sealed 150 --seed "$seed"; }
 sidecars() { "$python" scripts/campaigns/sidecars.py --fec "$fec" --cases 1000 --seed "$seed" --jobs 1; }
 lists() { "$python" scripts/campaigns/lists.py --fec "$fec" --rounds 100 --seed "$seed"; }
+mirrors() { "$python" scripts/campaigns/mirrors.py --fec "$fec" --rounds 150 --seed "$seed"; }
 updates() { "$python" scripts/campaigns/updates.py --fec "$fec" --rounds 100 --seed "$seed"; }
 
 # Years of a folder and its owner: in memory, and on file systems whose disks rot. The latter take root.
@@ -403,7 +407,9 @@ start_step() {
     started[$1]=$SECONDS
     # Each step has a session of its own, so that all its processes can be ended. (A process in the background leads no
     # group, so setsid need not fork.)
-    scratch=$scratch long=$long seed=$seed setsid bash "$root/.ci/steps.sh" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
+    # A step that hangs is a failure that shows how far the step came.
+    scratch=$scratch long=$long seed=$seed setsid timeout --foreground -k 10 "$step_limit" \
+        bash "$root/.ci/steps.sh" "$1" > "$scratch/log.$1" 2>&1 < /dev/null &
     running[$1]=$!
     unset "waiting[$1]"
 }
@@ -415,6 +421,7 @@ end_step() {
     cat "$scratch/log.$1"
     printf -- '---- %s: %d s (%d s in all)\n' "$1" $took $SECONDS
     unset "running[$1]"
+    [ "$2" != 124 ] || echo "$1 was not done after $step_limit s, and was ended" >&2
     [ "$2" = 0 ] || { echo "failed with exit code $2: $1" >&2; return 1; }
     timings+=$(printf '%5d s  %s' $took "$1")$'\n'
     mkdir -p "$target"

@@ -9,8 +9,8 @@ mod table;
 use common::{Arena, code, listing, payload, text};
 use std::fs;
 use table::{
-    AUDIT, COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, Mode, NETWORK, NEW, PART, PIPE, ROOTS,
-    SEVERAL, SHARDS,
+    AUDIT, COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, MIRRORS, Mode, NETWORK, NEW, PART,
+    PIPE, ROOTS, SEVERAL, SHARDS,
 };
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
@@ -179,6 +179,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("repair", SHARDS) => &["a.shards"],
         ("repair", CONTAINER) => &["a.fec"],
         ("repair", SIDECAR) => &["d.fecp"],
+        ("repair", MIRRORS) => &["d.fecp", "--from", "."],
         ("repair", SEVERAL) => &["a.fec", "b.fec"],
         ("repair", SIDECARS) => &["d.fecp", "e.fecp"],
         ("repair", STORES) => &["--from", "p1", "--root", "@stored-root"],
@@ -209,7 +210,7 @@ fn words(command: &str, option: &str, mode: Mode, arena: &Arena) -> Vec<String> 
     let is_flag = (command, option) == ("keygen", "sign");
     let root = match mode {
         CONTAINER | PIPE => "@container-root",
-        SIDECAR | PART | UPDATE => "@sidecar-root",
+        SIDECAR | MIRRORS | PART | UPDATE => "@sidecar-root",
         STORES | AUDIT => "@stored-root",
         _ => "@root",
     };

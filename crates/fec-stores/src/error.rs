@@ -29,6 +29,9 @@ pub enum StoreError {
     /// The store was silent for the whole timeout. Another attempt may help, but may take as long.
     #[error("{0}")]
     Silent(String),
+    /// The object ends before the last byte that was asked for.
+    #[error("the object ends before byte {0}")]
+    Short(u64),
     /// The store answered with other bytes than requested.
     #[error("it answered with other bytes than it was asked for: {0}")]
     WrongRange(String),

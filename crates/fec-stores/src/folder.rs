@@ -167,7 +167,10 @@ impl ObjectStore for FolderStore {
         while at < range.end {
             let len = ((range.end - at) as usize).min(buffer.len());
             call.bytes(len as u64)?;
-            file.read_exact_at(at, &mut buffer[..len]).map_err(failed)?;
+            file.read_exact_at(at, &mut buffer[..len]).map_err(|e| match e.kind() {
+                io::ErrorKind::UnexpectedEof => StoreError::Short(range.end),
+                _ => failed(e),
+            })?;
             sink(&buffer[..len]).map_err(|e| StoreError::Sink(e.to_string()))?;
             at += len as u64;
             if call.cancel.is_cancelled() {

@@ -73,7 +73,8 @@ Examples:
   fec repair FILE.shards --root HEX     make lost and damaged shard files anew
   fec repair photos.fecp -n             what would be mended in photos?
   fec repair photos.fecp photos/2024    a part of photos, and nothing else
-  fec repair photos.fecp -o FOLDER      all of photos as it was, in FOLDER";
+  fec repair photos.fecp -o FOLDER      all of photos as it was, in FOLDER
+  fec repair photos.fecp --from https://HOST/photos    what is lost, from a copy";
 
 pub(crate) const PROTECT: &str = "\
 Examples:

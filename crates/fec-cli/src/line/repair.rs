@@ -62,7 +62,7 @@ pub(crate) struct Repair {
     #[arg(long)]
     pub(crate) deep: bool,
     #[command(flatten)]
-    pub(crate) stores: stores::From,
+    pub(crate) from: stores::FromAnybody,
     #[command(flatten)]
     pub(crate) network: stores::Network,
 }

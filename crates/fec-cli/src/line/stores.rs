@@ -63,7 +63,18 @@ pub(crate) struct Send {
     pub(crate) crowded: bool,
 }
 
-/// Where `decode`, `verify` and `repair` find shards.
+/// Where `repair` finds shards, or copies of protected files.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stores")]
+pub(crate) struct FromAnybody {
+    /// Find what is lost there, in https://, s3://, gs://, az:// or a folder; or @FILE with a line for each. With a
+    /// sidecar: copies of the protected file or folder, whole or not, of which blocks are fetched that cannot be mended
+    /// otherwise. Without PATH: the shards of --root, as `encode --to` takes places. May be given several times
+    #[arg(id = "from", long, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+}
+
+/// Where `decode` and `verify` find shards.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct From {

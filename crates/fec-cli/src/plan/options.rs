@@ -10,6 +10,7 @@ pub(crate) const PIPE: Mode = "a container in a pipe";
 pub(crate) const STREAM: Mode = "a live stream in a file or pipe";
 pub(crate) const NETWORK: Mode = "a live stream over the network (udp://)";
 pub(crate) const STORES: Mode = "stores";
+pub(crate) const MIRRORS: Mode = "a sidecar and copies of its files";
 pub(crate) const AUDIT: Mode = "an audit of stores";
 pub(crate) const SEVERAL: Mode = "several at once";
 pub(crate) const SIDECARS: Mode = "several sidecars";
@@ -201,18 +202,19 @@ const VERIFY: Command = Command {
 
 const REPAIR: Command = Command {
     name: "repair",
-    modes: &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS, STORES],
-    chosen: &[("from", &[STORES])],
+    modes: &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS, STORES],
+    chosen: &[("from", &[STORES, MIRRORS])],
     options: &[
-        (&["json", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, SIDECAR, STORES]),
-        (&["signer"], &[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS]),
-        (&["output", "signature"], &[SHARDS, CONTAINER, SIDECAR]),
+        (&["json", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, STORES]),
+        (&["signer"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS]),
+        (&["output", "signature"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS]),
         (&["force"], &[SHARDS, CONTAINER, SEVERAL]),
-        (&["revert", "partial", "owner", "identity", "passphrase"], &[SIDECAR, SIDECARS]),
-        (&["base", "undo"], &[SIDECAR]),
-        (&["from", "to", "now", "deep"], &[STORES]),
-        (&NETWORK_OPTIONS, &[STORES]),
+        (&["revert", "partial", "owner", "identity", "passphrase"], &[SIDECAR, MIRRORS, SIDECARS]),
+        (&["base", "undo"], &[SIDECAR, MIRRORS]),
+        (&["from"], &[STORES, MIRRORS]),
+        (&["to", "now", "deep"], &[STORES]),
+        (&NETWORK_OPTIONS, &[STORES, MIRRORS]),
     ],
     advice: &[
         (&["signer"], &[STORES], UNSIGNED),
@@ -226,9 +228,15 @@ const REPAIR: Command = Command {
             &[SHARDS, CONTAINER, SEVERAL],
             "all but sealed sidecars is repaired without a key",
         ),
+        (&["to", "now", "deep"], &[MIRRORS], "it is for shards in stores: name their --root, and no PATH"),
+        (
+            &["from"],
+            &[SHARDS, CONTAINER, SEVERAL, SIDECARS],
+            "copies elsewhere serve one sidecar: name it alone, with parts of what it protects or without",
+        ),
         (
             &["force"],
-            &[SIDECAR, SIDECARS],
+            &[SIDECAR, MIRRORS, SIDECARS],
             "to make files what they were although somebody changed them, add --revert",
         ),
     ],

@@ -1,7 +1,7 @@
 //! The plan of `fec repair`.
 
 use super::given::Given;
-use super::options::{CONTAINER, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
+use super::options::{CONTAINER, MIRRORS, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use super::{Table, check, refusals};
 use crate::line;
 use crate::say::failure::Result;
@@ -11,9 +11,18 @@ use crate::say::failure::Result;
 pub(crate) enum Repair {
     /// Lost objects in stores are made anew.
     Stores,
+    /// A sidecar, and what it protects from copies elsewhere.
+    Mirrors,
     /// A sidecar, or an encoding: it depends on what the inputs hold.
     Inputs,
 }
+
+/// Refuses places without a root.
+const OF_STORES: Table<line::Repair> = refusals! {
+    |line| line.root.is_none() =>
+        "repair --from: it takes --root, or a sidecar in front",
+        "of shards in stores: fec repair --from URL --root HEX\nfrom copies of protected files: fec repair SIDECAR --from URL";
+};
 
 /// Refuses a repair of a sidecar and what it protects.
 const OF_SIDECAR: Table<line::Repair> = refusals! {
@@ -31,6 +40,8 @@ pub(crate) enum Found {
     /// The sidecar with the root that was asked for, further down in an input: it may be a copy, whose files are not
     /// there.
     RootBelow,
+    /// Something else than one sidecar, where copies of its files are named.
+    NoSidecar,
     /// Another user's sidecar or container, or a link to one, that was found in a named folder, or beside it.
     NotOwn,
 }
@@ -44,6 +55,9 @@ pub(crate) const FOUND: Table<Found> = refusals! {
     |found| *found == Found::RootBelow =>
         "repair {path}: it is the sidecar with this root, and is named by itself",
         "name it, and nothing else:\n  {command}";
+    |found| *found == Found::NoSidecar =>
+        "repair --from: {path} is not one sidecar, and copies elsewhere serve one sidecar",
+        "name it alone, with parts of what it protects or without";
     |found| *found == Found::NotOwn =>
         "repair {path}: it was not named, and is not your own file: what it says would be written over files",
         "if you trust whoever made it, name it:\n  {command}";
@@ -90,9 +104,15 @@ impl Repair {
     /// # Errors
     /// Wrong use: options without effect.
     pub(crate) fn of(line: &line::Repair, given: Given) -> Result<Repair> {
-        match line.stores.from.is_empty() {
-            false => given.check(STORES).map(|()| Repair::Stores),
-            true => given.only_for(&[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS]).map(|()| Repair::Inputs),
+        match (line.from.urls.is_empty(), line.inputs.is_empty()) {
+            (false, true) => {
+                given.check(STORES)?;
+                check(line, OF_STORES, |_| String::new()).map(|()| Repair::Stores)
+            }
+            (false, false) => given.check(MIRRORS).map(|()| Repair::Mirrors),
+            (true, _) => {
+                given.only_for(&[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS]).map(|()| Repair::Inputs)
+            }
         }
     }
 }
@@ -105,7 +125,7 @@ pub(crate) fn check_options(line: &line::Repair, given: Given, is_sidecar: bool)
     if !is_sidecar {
         return given.only_for(&[SHARDS, CONTAINER]);
     }
-    given.check(SIDECAR)?;
+    given.check(if line.from.urls.is_empty() { SIDECAR } else { MIRRORS })?;
     check(line, OF_SIDECAR, |_| String::new())
 }
 
@@ -130,13 +150,19 @@ mod tests {
     fn the_line_tells_the_work() {
         let root = "00000000000000000000000000000000000000000000000000000000000000aa";
         let stored = format!("--from one --root {root} --to two");
-        for (words, plan) in [("a", Repair::Inputs), ("a.fecp -n", Repair::Inputs), (&stored, Repair::Stores)]
-        {
+        for (words, plan) in [
+            ("a", Repair::Inputs),
+            ("a.fecp -n", Repair::Inputs),
+            ("a.fecp --from one", Repair::Mirrors),
+            (&stored, Repair::Stores),
+        ] {
             let (line, given) = parsed(words);
             assert_eq!(Repair::of(&line, given).unwrap_or_else(|e| panic!("{words}: {e}")), plan, "{words}");
         }
-        let (line, given) = parsed("a --now");
-        assert!(Repair::of(&line, given).is_err());
+        for words in ["a --now", "--from one", "a --from one --to two", "a --from one --deep"] {
+            let (line, given) = parsed(words);
+            assert!(Repair::of(&line, given).is_err(), "{words}");
+        }
     }
 
     #[test]
@@ -147,6 +173,7 @@ mod tests {
             ("a --undo -", false, false),
             ("a --revert", true, false),
             ("a -f", false, true),
+            ("a --from one", true, false),
         ] {
             let (line, given) = parsed(words);
             assert_eq!(check_options(&line, given, true).is_ok(), of_sidecar, "{words}");
@@ -175,7 +202,8 @@ mod tests {
     #[test]
     fn every_row_refuses_what_was_found() {
         crate::plan::assert_rows(OF_SIDECAR, &[parsed("a.fecp --undo -").0]);
-        let found = [Found::Pipe, Found::RootAmongOthers, Found::RootBelow, Found::NotOwn];
+        crate::plan::assert_rows(OF_STORES, &[parsed("--from one").0]);
+        let found = [Found::Pipe, Found::RootAmongOthers, Found::RootBelow, Found::NoSidecar, Found::NotOwn];
         crate::plan::assert_rows(FOUND, &found);
     }
 }

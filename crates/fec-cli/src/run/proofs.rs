@@ -81,7 +81,9 @@ impl<'a> Proofs<'a> {
         let flags = [("--revert", args.revert), ("--partial", args.partial), ("--dry-run", args.dry_run)];
         let flags = flags.iter().filter(|(flag, is_given)| *is_given && !without.contains(flag));
         let flags: String = flags.map(|(flag, _)| format!(" {flag}")).collect();
-        flags + &file("--undo", &args.undo) + &file("-o", &args.output)
+        let from: String =
+            args.from.urls.iter().map(|url| format!(" --from {}", quoted(Path::new(url)))).collect();
+        flags + &file("--undo", &args.undo) + &file("-o", &args.output) + &from
     }
 
     /// Tells whether keys are files, rather than a passphrase.

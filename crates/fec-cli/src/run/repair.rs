@@ -55,6 +55,9 @@ pub(crate) fn run(args: &line::Repair, settings: &Settings) -> Result<Exit> {
         are_together: survey.encodings.iter().all(|place| place.root.is_some()),
     };
     match places.way() {
+        way if way != Way::Sidecar && !args.from.urls.is_empty() => {
+            Err(refused(&Found::NoSidecar, FOUND, |_| show_input(&args.inputs[0])))
+        }
         Way::Sidecar => {
             let own = many::check_own(&survey.sidecars[0], args, settings)?;
             found_sidecar(&survey.sidecars[0], &own, (args, settings), started)

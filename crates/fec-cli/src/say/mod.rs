@@ -9,6 +9,7 @@ pub(crate) mod generations;
 pub(crate) mod habits;
 pub(crate) mod left_out;
 pub(crate) mod metrics;
+pub(crate) mod mirrors;
 pub(crate) mod not_protected;
 pub(crate) mod policy;
 pub(crate) mod protect;

@@ -4,6 +4,7 @@ use crate::run::target::quoted;
 use crate::say::advice::{Advice, describe_renamed};
 use crate::say::details::count;
 use crate::say::failure::{NOT_ALLOWED, help};
+use crate::say::mirrors::Fetched;
 use crate::say::sidecar::{unproved, word};
 use crate::say::signed::SignedBy;
 use fec_base::error::Error;
@@ -65,6 +66,9 @@ pub(crate) struct Report {
     #[serde(skip)]
     sidecar_help: Option<String>,
     written_bytes: u64,
+    /// The part of copies elsewhere, if any were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetched: Option<Fetched>,
     /// The archive of overwritten files, if any were overwritten.
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<String>,
@@ -176,6 +180,7 @@ impl Report {
             sidecar_left: mended.sidecar_left.as_ref().map(|error| error.kind.to_string()),
             sidecar_help: mended.sidecar_left.as_ref().and_then(help),
             written_bytes: mended.written,
+            fetched: None,
             undo: undo.map(show),
             undo_with: undo.map(|undo| (quoted(undo), quoted(base.path()))),
             put_in_place: match how.out.is_none() && !how.dry_run {
@@ -185,6 +190,11 @@ impl Report {
             entries: sidecar.catalog().entries.len(),
             seconds: started.elapsed().as_secs_f64(),
         }
+    }
+
+    /// The report with what copies elsewhere gave.
+    pub(crate) fn with(self, fetched: Option<Fetched>) -> Report {
+        Report { fetched, ..self }
     }
 
     /// The entries that are not as they should be, counted in one line.
@@ -233,6 +243,7 @@ impl Report {
         list(&self.failed, &|_| "not mended", "");
         list(&self.left, &|_| "left", "");
         self.list_left_out(&mut out);
+        self.fetched.iter().for_each(|fetched| out.push_str(&fetched.describe()));
         self.describe_mended(would, &mut out);
         self.describe_left(&mut out);
         out.push_str(&self.renamed);

@@ -6,6 +6,7 @@ mod audit;
 mod common;
 mod folders;
 mod held;
+mod mirrors;
 mod private;
 mod rekey;
 mod said;

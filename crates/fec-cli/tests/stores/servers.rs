@@ -12,6 +12,13 @@ use std::time::{Duration, Instant};
 
 /// A server that answers each request with a status, headers and a body. `answer` gets the first line of the request.
 fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static) -> String {
+    serve_heads(move |head| answer(&head[0]))
+}
+
+/// As [`serve`], with an `answer` that gets all lines of the head of a request.
+pub(crate) fn serve_heads(
+    answer: impl Fn(&[String]) -> (u16, String, Vec<u8>) + Send + Sync + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let answer = Arc::new(answer);
@@ -20,16 +27,17 @@ fn serve(answer: impl Fn(&str) -> (u16, String, Vec<u8>) + Send + Sync + 'static
             let (mut stream, answer) = (stream.unwrap(), answer.clone());
             std::thread::spawn(move || {
                 let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                let first = lines.next().and_then(Result::ok).unwrap_or_default();
-                while lines.next().and_then(Result::ok).is_some_and(|line| !line.is_empty()) {}
-                let (status, headers, body) = answer(&first);
+                let mut head = vec![lines.next().and_then(Result::ok).unwrap_or_default()];
+                head.extend(lines.map_while(Result::ok).take_while(|line| !line.is_empty()));
+                let (status, headers, body) = answer(&head);
                 let len = body.len();
+                let is_head = head[0].starts_with("HEAD");
                 let head = format!(
                     "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {len}\r\n\r\n"
                 );
                 // A client that has enough may be gone.
                 let _ = stream.write_all(head.as_bytes());
-                if !first.starts_with("HEAD") {
+                if !is_head {
                     let _ = stream.write_all(&body);
                 }
             });

@@ -1,22 +1,26 @@
 //! Bytes of files that stand in other places, or are known to be zeros.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes that belong at an address (position · block, plus the byte in the block), and stand in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedSpan {
     pub(crate) at: u64,
     pub(crate) len: u64,
-    /// The number of the source, or [`ZEROS`].
+    /// The number of the source, or [`ZEROS`] or [`STASH`].
     pub(crate) source: u32,
     pub(crate) offset: u64,
-    /// True if the source is another protected file, which has these bytes too, or is [`ZEROS`].
+    /// True if the source is another protected file, which has these bytes too, or is [`ZEROS`] or [`STASH`].
     pub(crate) is_twin: bool,
 }
 
 /// The source of zeros.
 pub(crate) const ZEROS: u32 = u32::MAX;
+/// The stash as a source.
+pub(crate) const STASH: u32 = u32::MAX - 1;
 
 impl MovedSpan {
     pub(crate) fn end(&self) -> u64 {
@@ -30,11 +34,13 @@ pub(crate) struct Moved {
     spans: Vec<MovedSpan>,
     /// Paths, relative to the base, of the files that the spans stand in.
     pub(crate) sources: Vec<Box<[u8]>>,
+    /// The file of fetched blocks, if any were fetched.
+    pub(crate) stash: Option<Arc<File>>,
 }
 
 impl Moved {
     pub(crate) fn new(spans: Vec<MovedSpan>, sources: Vec<Box<[u8]>>) -> Moved {
-        let mut moved = Moved { spans: Vec::new(), sources };
+        let mut moved = Moved { spans: Vec::new(), sources, stash: None };
         moved.extend(spans);
         moved
     }

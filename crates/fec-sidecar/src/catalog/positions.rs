@@ -1,7 +1,7 @@
 //! Maps positions to the bytes of files, and back.
 
 use crate::catalog::bits::Bits;
-use crate::catalog::moved::{Moved, ZEROS};
+use crate::catalog::moved::{Moved, STASH, ZEROS};
 use fec_base::io::ReadAt;
 use fec_base::io::base::Base;
 use fec_core::format::sidecar::catalog::Catalog;
@@ -261,6 +261,9 @@ impl<'a> PositionReader<'a> {
             let part = &mut out[(moved.at - span.at) as usize..][..moved.len as usize];
             if moved.source == ZEROS {
                 part.fill(0);
+            } else if moved.source == STASH {
+                let stash = self.moved.and_then(|all| all.stash.as_ref()).expect("its blocks were fetched");
+                stash.read_exact_at(moved.offset, part)?;
             } else {
                 let source = self.catalog.entries.len() as u32 + moved.source;
                 let file = self.file(source)?;

@@ -4,6 +4,7 @@ use crate::catalog::bits::Bits;
 use crate::catalog::positions::{Positions, Span};
 use crate::examine::findings::{Margin, Spare};
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::group::SidecarGroup;
 use std::collections::BTreeMap;
 
 /// The margin, set by set, when these positions and recovery shards are lost. `lost` tells the lost bytes of a span in
@@ -22,16 +23,10 @@ pub(crate) fn margin(
     let (mut first, mut first_recovery) = (0, 0);
     for group in &catalog.groups {
         let (sets, k, m) = (group.sets, group.code.k(), group.code.m());
-        let mut used = vec![0u64; sets as usize];
+        let used = used(group, (first, first_recovery), (erased, recovery_erased));
         let mut lives = vec![0u64; sets as usize];
         for index in 0..group.positions() {
-            let (set, _) = group.original(index);
-            used[set as usize] += u64::from(erased.get(first + index));
-            lives[set as usize] += u64::from(covered.get(first + index));
-        }
-        for index in 0..recovery_erased.map_or(0, |_| group.recovery()) {
-            let is_erased = recovery_erased.is_some_and(|erased| erased.get(first_recovery + index));
-            used[group.set_of_shard(index) as usize] += u64::from(is_erased);
+            lives[group.original(index).0 as usize] += u64::from(covered.get(first + index));
         }
         let mut least = m;
         // A set whose files are all gone has nothing to lose.
@@ -74,6 +69,38 @@ pub(crate) fn margin(
         margin.of = catalog.groups[0].code.m();
     }
     margin
+}
+
+/// The losses of each set of a group: positions and recovery shards. The firsts of both are given, over all groups.
+fn used(
+    group: &SidecarGroup,
+    (first, first_recovery): (u64, u64),
+    (erased, recovery_erased): (&Bits, Option<&Bits>),
+) -> Vec<u64> {
+    let mut used = vec![0u64; group.sets as usize];
+    for index in 0..group.positions() {
+        used[group.original(index).0 as usize] += u64::from(erased.get(first + index));
+    }
+    for index in 0..recovery_erased.map_or(0, |_| group.recovery()) {
+        let is_erased = recovery_erased.is_some_and(|erased| erased.get(first_recovery + index));
+        used[group.set_of_shard(index) as usize] += u64::from(is_erased);
+    }
+    used
+}
+
+/// The lost positions of sets that have lost more than they can mend.
+pub(crate) fn beyond_repair(catalog: &Catalog, erased: &Bits, recovery_erased: &Bits) -> Bits {
+    let mut beyond = Bits::new(catalog.positions());
+    let (mut first, mut first_recovery) = (0, 0);
+    for group in &catalog.groups {
+        let used = used(group, (first, first_recovery), (erased, Some(recovery_erased)));
+        let is_beyond = |index: u64| used[group.original(index).0 as usize] > group.code.m();
+        let lost = (0..group.positions()).filter(|index| erased.get(first + index) && is_beyond(*index));
+        lost.for_each(|index| beyond.set(first + index));
+        first += group.positions();
+        first_recovery += group.recovery();
+    }
+    beyond
 }
 
 /// Sets with anything to lose, by their living positions and spare recovery shards.

@@ -35,7 +35,7 @@ use fec_core::format::sidecar::catalog::Catalog;
 use std::path::{Path, PathBuf};
 
 pub use crate::examine::findings::{Cause, EntryReport, Examined, Margin, Scope, Spare, Unprotected};
-pub(crate) use crate::examine::margin::margin;
+pub(crate) use crate::examine::margin::{beyond_repair, margin};
 pub use crate::examine::selection::Selection;
 pub use crate::examine::verdict::State;
 

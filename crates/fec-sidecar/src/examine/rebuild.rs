@@ -7,9 +7,10 @@ mod small;
 mod wide;
 
 use crate::Sidecar;
-use crate::catalog::hashing::{digest_of_file, is_zeros, plain_digests};
-use crate::catalog::metadata::{LOST, NOTHING};
+use crate::catalog::hashing::digest_of_file;
+use crate::catalog::metadata::LOST;
 use crate::catalog::positions::{Any, PositionReader, Positions, Span};
+use crate::catalog::proved::{digest_at, proved};
 use crate::catalog::wide::memory;
 use crate::error::SidecarError;
 use crate::examine::Examined;
@@ -17,15 +18,19 @@ use crate::examine::recovery::serving;
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
-use fec_core::digest::blocks;
 use fec_core::format::sidecar::EntryKind;
-use fec_core::format::sidecar::catalog::{ShortDigest, shortened};
 use fec_core::format::sidecar::group::{GroupCode, SidecarGroup};
 
 /// Takes computed shards, each proved by its digest.
 pub(crate) trait Sink {
     /// Takes the bytes of a position, over all groups.
     fn position(&mut self, position: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Takes the bytes of the positions from `first` on, of `block` bytes each.
+    fn positions(&mut self, first: u64, bytes: &[u8], block: u32) -> Result<()> {
+        let mut each = (first..).zip(bytes.chunks_exact(block as usize));
+        each.try_for_each(|(position, bytes)| self.position(position, bytes))
+    }
 
     /// Takes recovery shard `shard` of a group.
     fn recovery(&mut self, group: usize, shard: u64, bytes: &[u8]) -> Result<()>;
@@ -101,14 +106,29 @@ impl Rebuild<'_> {
 
     /// Hands over the wanted positions that are known without recovery shards.
     fn known(&self, wants: &Wants<'_>, sink: &mut dyn Sink) -> Result<()> {
+        /// Bytes that are read and handed over at a time.
+        const PIECE: u64 = 256 << 10;
+        let block = u64::from(self.sidecar.catalog.block);
         let mut reader = self.reader();
-        let mut bytes = vec![0; self.sidecar.catalog.block as usize];
-        for position in self.examined.known.ones().filter(|position| (wants.position)(*position)) {
+        let mut bytes = vec![0; (PIECE / block).max(1) as usize * block as usize];
+        let mut wanted = self.examined.known.ones().filter(|position| (wants.position)(*position)).peekable();
+        while let Some(first) = wanted.next() {
             self.meter.check()?;
-            let _ = reader.fill(position, &mut bytes, |_, _| Ok::<(), ()>(()));
+            let mut end = first + 1;
+            while end < first + (bytes.len() as u64 / block) && wanted.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            let bytes = &mut bytes[..((end - first) * block) as usize];
+            let _ = reader.fill(first, bytes, |_, _| Ok::<(), ()>(()));
             // A file that has changed meanwhile gives nothing, and what needs it is not whole at the end.
-            if self.is_right(position, &bytes) {
-                sink.position(position, &bytes)?;
+            let mut position = first;
+            for run in proved(self.sidecar, self.positions, first, bytes).chunk_by(|a, b| a == b) {
+                let next = position + run.len() as u64;
+                if run[0] {
+                    let of_run = ((position - first) * block) as usize..((next - first) * block) as usize;
+                    sink.positions(position, &bytes[of_run], self.sidecar.catalog.block)?;
+                }
+                position = next;
             }
         }
         Ok(())
@@ -140,20 +160,7 @@ impl Rebuild<'_> {
     /// Tells whether bytes have the digest of their position. A position that was lost for good has no digest.
     fn is_right(&self, position: u64, bytes: &[u8]) -> bool {
         let expected = self.sidecar.digest_of(position);
-        expected == LOST || expected == self.digest(position, bytes)
-    }
-
-    fn digest(&self, position: u64, bytes: &[u8]) -> ShortDigest {
-        if let Some(offset) = self.positions.whole_block(position) {
-            let mut value = [[0; 32]];
-            blocks::values(bytes, bytes.len(), offset, &mut value);
-            return shortened(&value[0]);
-        }
-        let is_nothing = self.positions.within(position..position + 1).next().is_none();
-        match is_nothing && is_zeros(bytes) {
-            true => NOTHING,
-            false => plain_digests(bytes, bytes.len())[0],
-        }
+        expected == LOST || expected == digest_at(self.positions, position, bytes)
     }
 
     /// The meaning of a computed shard without its digest, perhaps at `needed`: the sidecar contradicts itself, unless

@@ -7,6 +7,7 @@
 use crate::Sidecar;
 use crate::catalog::hashing::digest_of_file;
 use crate::catalog::moved::{Moved, MovedSpan};
+use crate::catalog::others::is_stash;
 use crate::catalog::positions::{anchored, runs_of};
 use crate::catalog::samples::Samples;
 use crate::examine::verdict::{Alike, name_of};
@@ -268,6 +269,8 @@ impl<'a> Search<'a> {
     fn strangers(&self) -> Vec<Box<[u8]>> {
         let entries = &self.sidecar.catalog.entries;
         let is_known = |path: &[u8]| entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok();
+        // The blocks in a stash were fetched, and go with it.
+        let is_none = |path: &[u8]| is_known(path) || is_stash(&self.base.place(path));
         let mut left: Vec<Box<[u8]>> =
             entries.iter().filter(|e| e.kind == EntryKind::Folder).map(|entry| entry.path.clone()).collect();
         let mut found = Vec::new();
@@ -279,14 +282,14 @@ impl<'a> Search<'a> {
         let lone: HashSet<&[u8]> = lone.filter(|folder| folder.is_empty() || !is_known(folder)).collect();
         for folder in lone {
             let (files, _, _) = self.base.list(folder).unwrap_or_default();
-            found.extend(files.into_iter().filter(|path| !is_known(path)));
+            found.extend(files.into_iter().filter(|path| !is_none(path)));
         }
         while let Some(folder) = left.pop() {
             if found.len() >= MOST_STRANGERS {
                 break;
             }
             let (files, folders, _) = self.base.list(&folder).unwrap_or_default();
-            found.extend(files.into_iter().filter(|path| !is_known(path)));
+            found.extend(files.into_iter().filter(|path| !is_none(path)));
             left.extend(folders.into_iter().filter(|path| !is_known(path)));
         }
         found.sort_unstable();

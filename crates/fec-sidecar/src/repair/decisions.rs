@@ -169,7 +169,8 @@ impl Decisions<'_> {
     }
 
     /// Makes files anew that are sources of others, or get bytes from elsewhere: bytes are copied from where they
-    /// stand, and never from a file that is being written to.
+    /// stand, and never from a file that is being written to. Files with a known tail in a lost block are made anew
+    /// too, since only whole blocks are written in place.
     fn keep_sources(&mut self, positions: &Positions) {
         let moved = &self.found.moved;
         let block = u64::from(self.sidecar.catalog.block);
@@ -178,8 +179,17 @@ impl Decisions<'_> {
         let sources = moved.used_sources();
         for (nth, entry) in (0..).zip(&self.sidecar.catalog.entries) {
             let is_source = || sources.contains(&*entry.path);
+            let has_known_tail = || match &entry.kind {
+                EntryKind::File(file) if file.tail_len(block) > 0 => {
+                    moved.covers(file.tail..file.tail + file.tail_len(block))
+                        && self.found.erased.get(file.tail / block)
+                }
+                _ => false,
+            };
             let action = &mut self.actions[nth as usize];
-            if *action == EntryAction::Mend && (from_elsewhere.contains(&nth) || is_source()) {
+            if *action == EntryAction::Mend
+                && (from_elsewhere.contains(&nth) || is_source() || has_known_tail())
+            {
                 *action = EntryAction::Make { replace: true };
             }
         }

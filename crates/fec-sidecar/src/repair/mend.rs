@@ -2,6 +2,7 @@
 
 use crate::examine::{Examined, Selection};
 use crate::repair::left_out::LeftOut;
+use crate::repair::mirrors::Mirrors;
 use fec_base::error::Error;
 use std::path::Path;
 
@@ -23,6 +24,8 @@ pub struct Mend<'a> {
     pub dry_run: bool,
     /// True if everything is on the disk before the repair ends.
     pub sync: bool,
+    /// Copies of the files elsewhere, from which lost blocks are fetched that the recovery data cannot mend.
+    pub mirrors: Option<&'a Mirrors<'a>>,
     /// The user and the group that restored files get, if root runs the repair: those of the folder around them, unless
     /// they are given.
     pub owner: Option<(u32, Option<u32>)>,

@@ -8,8 +8,11 @@ pub(crate) mod actions;
 pub(crate) mod begun;
 pub(crate) mod copy;
 pub(crate) mod decisions;
+pub(crate) mod fetch;
 pub(crate) mod left_out;
 pub(crate) mod mend;
+pub(crate) mod mirror;
+pub(crate) mod mirrors;
 pub(crate) mod outcome;
 pub(crate) mod own_shards;
 pub(crate) mod plan;
@@ -20,8 +23,12 @@ pub(crate) mod undo;
 pub(crate) mod write;
 
 use crate::Sidecar;
+use crate::catalog::stash::Stash;
+use crate::repair::fetch::fetch;
 pub use crate::repair::left_out::{LeftOut, Part};
 pub use crate::repair::mend::{Mend, Mended};
+pub use crate::repair::mirror::{LocalMirror, Mirror, NoAnswer};
+pub use crate::repair::mirrors::{Fetched, MOST_MIRRORS, Mirrors, OfMirror};
 use crate::repair::plan::Plan;
 use crate::repair::task::Task;
 use crate::repair::write::Writer;
@@ -49,7 +56,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         None => only.clone().with(journal.list.entries()),
         Some(_) => only.clone(),
     });
-    let damage = task.examine(selection.as_ref())?;
+    let mut damage = task.examine(selection.as_ref())?;
+    let stash = how.mirrors.map(|mirrors| fetch(&task, &mut damage, mirrors)).transpose()?.flatten();
+    task.check_lost(&damage)?;
     let mut plan = Plan::of(&task, &damage, (copy.as_ref(), selection.as_ref()), &mut journal)?;
     let mut mended = plan.promise(damage.found);
     if how.dry_run {
@@ -64,6 +73,7 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         if how.out.is_none() && journal.is_there() && !is_half_mended {
             journal.end();
         }
+        end_stash(stash, &mended);
         return Ok(mended);
     }
     plan.check_room(&task)?;
@@ -74,7 +84,16 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
     if let Some(copy) = copy {
         copy.end();
     }
-    outcome.tell(&task, mended, &journal, target)
+    let mended = outcome.tell(&task, mended, &journal, target)?;
+    end_stash(stash, &mended);
+    Ok(mended)
+}
+
+/// Removes what was fetched, unless a later repair may need it.
+fn end_stash(stash: Option<Stash>, mended: &Mended) {
+    if mended.failed.is_empty() && mended.found.is_mendable() {
+        stash.into_iter().for_each(Stash::end);
+    }
 }
 
 /// Mends the container of a sealed sidecar. A container that cannot be mended keeps no file from being mended.

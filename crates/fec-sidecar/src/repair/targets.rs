@@ -474,8 +474,13 @@ impl<'a> Targets<'a> {
 
 impl Sink for Targets<'_> {
     fn position(&mut self, position: u64, bytes: &[u8]) -> Result<()> {
-        let base = position * u64::from(self.sidecar.catalog.block);
-        let spans: Vec<Span> = self.positions.within(position..position + 1).collect();
+        self.positions(position, bytes, self.sidecar.catalog.block)
+    }
+
+    fn positions(&mut self, first: u64, bytes: &[u8], block: u32) -> Result<()> {
+        let base = first * u64::from(block);
+        let count = bytes.len() as u64 / u64::from(block);
+        let spans: Vec<Span> = self.positions.within(first..first + count).collect();
         for span in spans {
             if self.how.wants[span.entry as usize] {
                 self.put(&span, &bytes[(span.at - base) as usize..][..span.len as usize])?;

@@ -61,8 +61,7 @@ impl<'a> Task<'a> {
         Ok((journal, copy))
     }
 
-    /// Finds the damage, of everything or of a selection. Unless a partial repair was asked for, it fails if not all of
-    /// it can be mended.
+    /// Finds the damage, of everything or of a selection.
     pub(crate) fn examine(&self, selection: Option<&Selection>) -> Result<Damage> {
         let Task { sidecar, base, how, context } = *self;
         let mut found = match selection {
@@ -87,6 +86,12 @@ impl<'a> Task<'a> {
         let not_read = std::mem::take(&mut found.denied);
         found.erased.absorb(&not_read);
         found.margin = found.margin_of(&sidecar.catalog, &positions);
+        Ok(Damage { found, positions, denied })
+    }
+
+    /// Fails if not all of the damage can be mended, unless a partial repair was asked for.
+    pub(crate) fn check_lost(&self, Damage { found, .. }: &Damage) -> Result<()> {
+        let Task { sidecar, how, .. } = *self;
         // Into another folder everything is written as it was, and what was edited too.
         let lost = match how.revert || how.out.is_some() {
             true => found.margin.lost_bytes,
@@ -96,7 +101,7 @@ impl<'a> Task<'a> {
             let lost = SidecarError::BeyondRepair(lost);
             return Err(Error::at(Action::Repair, sidecar.path(), lost));
         }
-        Ok(Damage { found, positions, denied })
+        Ok(())
     }
 
     /// The damage as the list of half-mended files is compared with it.

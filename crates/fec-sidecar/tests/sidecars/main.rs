@@ -20,6 +20,7 @@ mod guards;
 mod joined;
 mod links;
 mod lists;
+mod mirrors;
 mod omitted;
 mod others;
 mod owner;

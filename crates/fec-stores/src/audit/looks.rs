@@ -214,7 +214,10 @@ fn tried(
 
 /// Tells whether an error says that the object does not have the bytes, and nothing of the place.
 fn is_of_object(why: &StoreError) -> bool {
-    matches!(why, StoreError::NotFound | StoreError::WrongRange(_) | StoreError::Failed(_))
+    matches!(
+        why,
+        StoreError::NotFound | StoreError::Short(_) | StoreError::WrongRange(_) | StoreError::Failed(_)
+    )
 }
 
 fn fetched(

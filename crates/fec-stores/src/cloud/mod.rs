@@ -422,7 +422,7 @@ impl CloudStore {
 }
 
 fn too_short(range: &Range<u64>) -> StoreError {
-    StoreError::Failed(format!("the object ends before byte {}", range.end))
+    StoreError::Short(range.end)
 }
 
 fn part_size(len: u64) -> u64 {

@@ -3,14 +3,16 @@
 use crate::line;
 use crate::run::proofs::Proofs;
 use crate::run::sidecar::{Opened, Opening};
+use crate::run::stores;
 use crate::say::failure::{Exit, Failure, Result};
+use crate::say::mirrors::{Fetched, LACKING};
 use crate::say::sidecar_repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
 use fec_keys::age::Keys;
 use fec_sidecar::SidecarError;
 use fec_sidecar::examine::State;
-use fec_sidecar::repair::{Mend, repair};
+use fec_sidecar::repair::{Mend, Mirror, Mirrors, repair};
 use fecfile::Error;
 use rustix::process::geteuid;
 use std::time::Instant;
@@ -43,6 +45,13 @@ pub(crate) fn mend(
     let started = Instant::now();
     let bars = settings.bars("repair");
     let context = settings.context(&bars);
+    let longest = opened.sidecar.catalog().files().map(|(_, file)| file.size).max().unwrap_or(0);
+    let list = match args.from.urls.is_empty() {
+        true => Vec::new(),
+        false => stores::mirrors(args, longest, settings)?,
+    };
+    let list: Vec<&dyn Mirror> = list.iter().map(|mirror| &**mirror).collect();
+    let mirrors = (!list.is_empty()).then(|| Mirrors::new(list, args.network.spool.clone()));
     let Opened { sidecar, signed, base, .. } = opened;
     let how = Mend {
         only: opened.selection(),
@@ -52,6 +61,7 @@ pub(crate) fn mend(
         undo: args.undo.as_deref(),
         dry_run: args.dry_run,
         sync: settings.library.sync,
+        mirrors: mirrors.as_ref(),
         owner: args.owner,
     };
     if args.owner.is_some() && !geteuid().is_root() {
@@ -61,8 +71,10 @@ pub(crate) fn mend(
     let advice = opened.advice(proofs);
     let mended = repair(sidecar, base, &how, &context);
     let is_there = || sidecar.catalog().entries.iter().any(|entry| base.stat(&entry.path).is_ok());
-    let mended = mended.map_err(|error| explain(error, &advice.named, proofs, is_there))?;
-    let report = Report::new((sidecar, signed.as_ref(), advice), base, &mended, &how, started);
+    let fetched = mirrors.as_ref().map(|mirrors| Fetched::new(mirrors.fetched()));
+    let mended =
+        mended.map_err(|error| explain(error, (&advice.named, proofs), fetched.as_ref(), is_there))?;
+    let report = Report::new((sidecar, signed.as_ref(), advice), base, &mended, &how, started).with(fetched);
     if let Some(contradiction) = mended.contradiction {
         return Ok((report, Err(contradiction.into())));
     }
@@ -83,19 +95,31 @@ pub(crate) fn mend(
     Ok((report, Ok(exit)))
 }
 
-/// The failure of a repair, with advice that names the sidecar and its options.
-fn explain(error: Error, named: &str, proofs: Proofs<'_>, is_there: impl Fn() -> bool) -> Failure {
+/// The failure of a repair, with advice that names the sidecar and its options, and what copies elsewhere gave.
+fn explain(
+    error: Error,
+    (named, proofs): (&str, Proofs<'_>),
+    fetched: Option<&Fetched>,
+    is_there: impl Fn() -> bool,
+) -> Failure {
     let is_beyond = matches!(error.cause(), Some(SidecarError::BeyondRepair(_)));
     let failure = Failure::from(error);
-    match is_beyond {
-        true if !is_there() => {
-            failure.help(format!("nothing is there; to see what to do:\n  fec verify {named}"))
-        }
-        true => failure.help(format!(
-            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  \
-             fec repair --partial{} {named}",
-            proofs.how(&["--partial", "--dry-run"])
-        )),
-        false => failure,
+    if !is_beyond {
+        return failure;
     }
+    let copies = match fetched {
+        Some(fetched) => format!("{}{LACKING}", fetched.describe()),
+        None => format!(
+            "if there is a copy of the files elsewhere, as they were:\n  fec repair{} --from URL {named}",
+            proofs.how(&["--dry-run"])
+        ),
+    };
+    failure.help(match is_there() {
+        false => format!("nothing is there; to see what to do:\n  fec verify {named}\n{copies}"),
+        true => format!(
+            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  \
+             fec repair --partial{} {named}\n{copies}",
+            proofs.how(&["--partial", "--dry-run"])
+        ),
+    })
 }

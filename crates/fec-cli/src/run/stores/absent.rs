@@ -3,6 +3,7 @@
 use crate::line::{Decode, Encode, Forget, List, Rekey, Repair, Verify};
 use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
+use fec_sidecar::repair::Mirror;
 use fecfile::payload::{Options, Source};
 use std::time::Instant;
 
@@ -30,6 +31,10 @@ pub(crate) fn audit(_: &Verify, _: &Settings) -> Result<Exit> {
 }
 
 pub(crate) fn repair(_: &Repair, _: &Settings) -> Result<Exit> {
+    Err(absent("repair --from"))
+}
+
+pub(crate) fn mirrors(_: &Repair, _: u64, _: &Settings) -> Result<Vec<Box<dyn Mirror>>> {
     Err(absent("repair --from"))
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
 /// Makes lost shards and manifests anew.
 pub(crate) fn repair(args: &Repair, settings: &Settings) -> Result<Exit> {
     let started = Instant::now();
-    let from = places::some(targets(&args.stores.from)?)?;
+    let from = places::some(targets(&args.from.urls)?)?;
     let (all, to) = places::repaired(from, targets(&args.to)?)?;
     let how = StoredRepair { to, now: args.now, deep: args.deep, dry_run: args.dry_run };
     let places = open(all, &args.network.limits, settings)?;

@@ -9,15 +9,19 @@ mod commands;
 #[cfg(feature = "stores")]
 mod held;
 #[cfg(feature = "stores")]
+mod mirrors;
+#[cfg(feature = "stores")]
 mod rekey;
 
 #[cfg(not(feature = "stores"))]
-pub(crate) use absent::{audit, decode, forget, list, rekey, repair, send, verify};
+pub(crate) use absent::{audit, decode, forget, list, mirrors, rekey, repair, send, verify};
 #[cfg(feature = "stores")]
 pub(crate) use audit::audit;
 #[cfg(feature = "stores")]
 pub(crate) use commands::{decode, repair, send, verify};
 #[cfg(feature = "stores")]
 pub(crate) use held::{forget, list};
+#[cfg(feature = "stores")]
+pub(crate) use mirrors::mirrors;
 #[cfg(feature = "stores")]
 pub(crate) use rekey::rekey;
