@@ -9,8 +9,8 @@ mod table;
 use common::{Arena, code, listing, payload, text};
 use std::fs;
 use table::{
-    AUDIT, COMMANDS, CONTAINER, GATES, GENERATIONS, KEYS, LINK, LIST, MIRRORS, Mode, NETWORK, NEW, PART,
-    PIPE, ROOTS, SEVERAL, SHARDS,
+    AUDIT, COMMANDS, CONTAINER, COPIES, GATES, GENERATIONS, KEYS, LINK, LIST, MIRRORS, Mode, NETWORK, NEW,
+    PART, PIPE, ROOTS, SEVERAL, SHARDS,
 };
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
@@ -180,6 +180,7 @@ fn line(command: &str, mode: Mode, arena: &Arena) -> (Vec<&'static str>, Vec<u8>
         ("repair", CONTAINER) => &["a.fec"],
         ("repair", SIDECAR) => &["d.fecp"],
         ("repair", MIRRORS) => &["d.fecp", "--from", "."],
+        ("repair", COPIES) => &["a.shards", "--from", "."],
         ("repair", SEVERAL) => &["a.fec", "b.fec"],
         ("repair", SIDECARS) => &["d.fecp", "e.fecp"],
         ("repair", STORES) => &["--from", "p1", "--root", "@stored-root"],

@@ -74,7 +74,7 @@ Examples:
   fec repair photos.fecp -n             what would be mended in photos?
   fec repair photos.fecp photos/2024    a part of photos, and nothing else
   fec repair photos.fecp -o FOLDER      all of photos as it was, in FOLDER
-  fec repair photos.fecp --from https://HOST/photos    what is lost, from a copy";
+  fec repair photos.fecp --from https://HOST/photos   with a copy of photos";
 
 pub(crate) const PROTECT: &str = "\
 Examples:

@@ -69,7 +69,8 @@ pub(crate) struct Send {
 pub(crate) struct FromAnybody {
     /// Find what is lost there, in https://, s3://, gs://, az:// or a folder; or @FILE with a line for each. With a
     /// sidecar: copies of the protected file or folder, whole or not, of which blocks are fetched that cannot be mended
-    /// otherwise. Without PATH: the shards of --root, as `encode --to` takes places. May be given several times
+    /// otherwise. With shard files or a container: copies of these. Without PATH: the shards of --root, as `encode
+    /// --to` takes places. May be given several times
     #[arg(id = "from", long, value_name = "URL")]
     pub(crate) urls: Vec<String>,
 }

@@ -11,6 +11,7 @@ pub(crate) const STREAM: Mode = "a live stream in a file or pipe";
 pub(crate) const NETWORK: Mode = "a live stream over the network (udp://)";
 pub(crate) const STORES: Mode = "stores";
 pub(crate) const MIRRORS: Mode = "a sidecar and copies of its files";
+pub(crate) const COPIES: Mode = "an encoding and copies of it";
 pub(crate) const AUDIT: Mode = "an audit of stores";
 pub(crate) const SEVERAL: Mode = "several at once";
 pub(crate) const SIDECARS: Mode = "several sidecars";
@@ -202,41 +203,59 @@ const VERIFY: Command = Command {
 
 const REPAIR: Command = Command {
     name: "repair",
-    modes: &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS, STORES],
-    chosen: &[("from", &[STORES, MIRRORS])],
+    modes: &[SHARDS, CONTAINER, SIDECAR, MIRRORS, COPIES, SEVERAL, SIDECARS, STORES],
+    chosen: &[("from", &[STORES, MIRRORS, COPIES])],
     options: &[
-        (&["json", "dry-run"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS, STORES]),
-        (&["root"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, STORES]),
-        (&["signer"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS]),
-        (&["output", "signature"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS]),
+        (&["json"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, COPIES, SEVERAL, SIDECARS, STORES]),
+        (&["dry-run"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, SEVERAL, SIDECARS, STORES]),
+        (&["root"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, COPIES, STORES]),
+        (&["signer"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, COPIES, SEVERAL, SIDECARS]),
+        (&["signature"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS, COPIES]),
+        (&["output"], &[SHARDS, CONTAINER, SIDECAR, MIRRORS]),
         (&["force"], &[SHARDS, CONTAINER, SEVERAL]),
         (&["revert", "partial", "owner", "identity", "passphrase"], &[SIDECAR, MIRRORS, SIDECARS]),
         (&["base", "undo"], &[SIDECAR, MIRRORS]),
-        (&["from"], &[STORES, MIRRORS]),
+        (&["from"], &[STORES, MIRRORS, COPIES]),
         (&["to", "now", "deep"], &[STORES]),
-        (&NETWORK_OPTIONS, &[STORES, MIRRORS]),
+        (&["spool"], &[STORES, MIRRORS]),
+        (&STORE_LIMITS, &[STORES, MIRRORS, COPIES]),
     ],
     advice: &[
         (&["signer"], &[STORES], UNSIGNED),
         (
             &["base", "revert", "partial", "undo", "owner"],
-            &[SHARDS, CONTAINER, SEVERAL],
+            &[SHARDS, CONTAINER, COPIES, SEVERAL],
             "of shard files and containers only what is damaged or missing is written",
         ),
         (
             &["identity", "passphrase"],
-            &[SHARDS, CONTAINER, SEVERAL],
+            &[SHARDS, CONTAINER, COPIES, SEVERAL],
             "all but sealed sidecars is repaired without a key",
         ),
-        (&["to", "now", "deep"], &[MIRRORS], "it is for shards in stores: name their --root, and no PATH"),
+        (
+            &["to", "now", "deep"],
+            &[MIRRORS, COPIES],
+            "it is for shards in stores: name their --root, and no PATH",
+        ),
         (
             &["from"],
-            &[SHARDS, CONTAINER, SEVERAL, SIDECARS],
-            "copies elsewhere serve one sidecar: name it alone, with parts of what it protects or without",
+            &[SEVERAL, SIDECARS],
+            "copies elsewhere serve one sidecar or one encoding: name it alone",
+        ),
+        (&["spool"], &[COPIES], "each file is fetched beside its place"),
+        (
+            &["output", "dry-run"],
+            &[COPIES],
+            "what is fetched takes its place: leave it out, and first see what is lost by fec verify",
         ),
         (
             &["force"],
-            &[SIDECAR, MIRRORS, SIDECARS],
+            &[MIRRORS, COPIES],
+            "nothing that somebody changed is written over; to undo edits of protected files, add --revert",
+        ),
+        (
+            &["force"],
+            &[SIDECAR, SIDECARS],
             "to make files what they were although somebody changed them, add --revert",
         ),
     ],

@@ -1,7 +1,7 @@
 //! The plan of `fec repair`.
 
 use super::given::Given;
-use super::options::{CONTAINER, MIRRORS, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
+use super::options::{CONTAINER, COPIES, MIRRORS, SEVERAL, SHARDS, SIDECAR, SIDECARS, STORES};
 use super::{Table, check, refusals};
 use crate::line;
 use crate::say::failure::Result;
@@ -11,8 +11,8 @@ use crate::say::failure::Result;
 pub(crate) enum Repair {
     /// Lost objects in stores are made anew.
     Stores,
-    /// A sidecar, and what it protects from copies elsewhere.
-    Mirrors,
+    /// A sidecar or an encoding, with copies elsewhere.
+    Copies,
     /// A sidecar, or an encoding: it depends on what the inputs hold.
     Inputs,
 }
@@ -40,8 +40,8 @@ pub(crate) enum Found {
     /// The sidecar with the root that was asked for, further down in an input: it may be a copy, whose files are not
     /// there.
     RootBelow,
-    /// Something else than one sidecar, where copies of its files are named.
-    NoSidecar,
+    /// Several things, where copies of one are named.
+    Several,
     /// Another user's sidecar or container, or a link to one, that was found in a named folder, or beside it.
     NotOwn,
 }
@@ -55,9 +55,8 @@ pub(crate) const FOUND: Table<Found> = refusals! {
     |found| *found == Found::RootBelow =>
         "repair {path}: it is the sidecar with this root, and is named by itself",
         "name it, and nothing else:\n  {command}";
-    |found| *found == Found::NoSidecar =>
-        "repair --from: {path} is not one sidecar, and copies elsewhere serve one sidecar",
-        "name it alone, with parts of what it protects or without";
+    |found| *found == Found::Several =>
+        "repair --from: {path}: copies elsewhere serve one sidecar or one encoding", "name it alone";
     |found| *found == Found::NotOwn =>
         "repair {path}: it was not named, and is not your own file: what it says would be written over files",
         "if you trust whoever made it, name it:\n  {command}";
@@ -109,7 +108,7 @@ impl Repair {
                 given.check(STORES)?;
                 check(line, OF_STORES, |_| String::new()).map(|()| Repair::Stores)
             }
-            (false, false) => given.check(MIRRORS).map(|()| Repair::Mirrors),
+            (false, false) => given.only_for(&[MIRRORS, COPIES]).map(|()| Repair::Copies),
             (true, _) => {
                 given.only_for(&[SHARDS, CONTAINER, SIDECAR, SEVERAL, SIDECARS]).map(|()| Repair::Inputs)
             }
@@ -123,7 +122,10 @@ impl Repair {
 /// Wrong use.
 pub(crate) fn check_options(line: &line::Repair, given: Given, is_sidecar: bool) -> Result<()> {
     if !is_sidecar {
-        return given.only_for(&[SHARDS, CONTAINER]);
+        return match line.from.urls.is_empty() {
+            true => given.only_for(&[SHARDS, CONTAINER]),
+            false => given.check(COPIES),
+        };
     }
     given.check(if line.from.urls.is_empty() { SIDECAR } else { MIRRORS })?;
     check(line, OF_SIDECAR, |_| String::new())
@@ -153,7 +155,7 @@ mod tests {
         for (words, plan) in [
             ("a", Repair::Inputs),
             ("a.fecp -n", Repair::Inputs),
-            ("a.fecp --from one", Repair::Mirrors),
+            ("a.fecp --from one", Repair::Copies),
             (&stored, Repair::Stores),
         ] {
             let (line, given) = parsed(words);
@@ -173,7 +175,9 @@ mod tests {
             ("a --undo -", false, false),
             ("a --revert", true, false),
             ("a -f", false, true),
-            ("a --from one", true, false),
+            ("a --from one", true, true),
+            ("a --from one -n", true, false),
+            ("a --from one --revert", true, false),
         ] {
             let (line, given) = parsed(words);
             assert_eq!(check_options(&line, given, true).is_ok(), of_sidecar, "{words}");
@@ -203,7 +207,7 @@ mod tests {
     fn every_row_refuses_what_was_found() {
         crate::plan::assert_rows(OF_SIDECAR, &[parsed("a.fecp --undo -").0]);
         crate::plan::assert_rows(OF_STORES, &[parsed("--from one").0]);
-        let found = [Found::Pipe, Found::RootAmongOthers, Found::RootBelow, Found::NoSidecar, Found::NotOwn];
+        let found = [Found::Pipe, Found::RootAmongOthers, Found::RootBelow, Found::Several, Found::NotOwn];
         crate::plan::assert_rows(FOUND, &found);
     }
 }

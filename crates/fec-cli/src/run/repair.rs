@@ -55,8 +55,8 @@ pub(crate) fn run(args: &line::Repair, settings: &Settings) -> Result<Exit> {
         are_together: survey.encodings.iter().all(|place| place.root.is_some()),
     };
     match places.way() {
-        way if way != Way::Sidecar && !args.from.urls.is_empty() => {
-            Err(refused(&Found::NoSidecar, FOUND, |_| show_input(&args.inputs[0])))
+        Way::Together | Way::Rows if !args.from.urls.is_empty() => {
+            Err(refused(&Found::Several, FOUND, |_| show_input(&args.inputs[0])))
         }
         Way::Sidecar => {
             let own = many::check_own(&survey.sidecars[0], args, settings)?;
@@ -170,9 +170,27 @@ fn one(args: &line::Repair, settings: &Settings, started: Instant) -> std::resul
         let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair", proofs);
         Unopened { failure: sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs), is_several }
     })?;
-    settings.given.check(mode_of(archive.form()))?;
-    let (report, exit) = mend(&archive, args, settings, started)?;
-    let outcome = Outcome::mended(exit, !report.files.is_empty());
+    let (archive, fetched) = match args.from.urls.is_empty() {
+        true => {
+            settings.given.check(mode_of(archive.form()))?;
+            (archive, None)
+        }
+        false => {
+            let (fetched, is_more) = stores::complete(&archive, args, (settings, &context))?;
+            let again = || -> Result<Archive> {
+                let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { unreachable!("no pipe") };
+                let wanted = Wanted::from(archive.root()).signed_by(trust.as_ref());
+                Ok(Archive::open(&input, wanted, &context)?)
+            };
+            (if is_more { again()? } else { archive }, Some(fetched))
+        }
+    };
+    let (report, exit) = mend(&archive, args, settings, started).map_err(|failure| match &fetched {
+        Some(fetched) => failure.and_help(fetched.describe().trim_end()),
+        None => failure,
+    })?;
+    let report = report.with(fetched);
+    let outcome = Outcome::mended(exit, report.has_work());
     settings.report(&report, outcome, &report.describe(), false)?;
     settings.report_damage(exit, || format!("{}: {}", show(&args.inputs[0]), report.what()));
     Ok(exit)

@@ -155,6 +155,12 @@ impl Failure {
         self.help = Some(harmless(&help.into())).filter(|help| !hides(help));
         self
     }
+
+    /// The same failure, with more advice behind what it has.
+    pub(crate) fn and_help(self, more: &str) -> Failure {
+        let help = self.help.as_ref().map(|help| format!("{help}\n")).unwrap_or_default();
+        self.help(help + more)
+    }
 }
 
 impl From<Error> for Failure {

@@ -50,10 +50,15 @@ impl Fetched {
         }
     }
 
+    /// Tells whether any copy gave anything.
+    pub(crate) fn has_any(&self) -> bool {
+        self.mirrors.iter().any(|of| of.taken_bytes > 0)
+    }
+
     /// A line for each copy that was asked, or what a dry run would ask for.
     pub(crate) fn describe(&self) -> String {
         if self.wanted_bytes == 0 {
-            return "nothing was fetched: the recovery data mends all that can be mended\n".to_owned();
+            return "nothing was fetched: what is here mends all that can be mended\n".to_owned();
         }
         if self.mirrors.is_empty() {
             return format!("would fetch {} that the recovery data cannot mend\n", bytes(self.wanted_bytes));
@@ -102,13 +107,13 @@ mod tests {
             wrong,
             left: left.map(str::to_owned),
         };
-        let mirrors = vec![of(5_000_000, 0, None), of(0, 2, Some("it lies"))];
+        let mirrors = vec![of(5 << 20, 0, None), of(0, 2, Some("it lies"))];
         let fetched = repair::Fetched { wanted: 6_000_000, kept: 500_000, lacking: 500_000, mirrors };
         let said = Fetched::new(fetched).describe();
         assert!(!said.contains("hunter2"), "{said}");
         let lines: Vec<&str> = said.lines().collect();
         assert_eq!(lines.len(), 4, "{said}");
-        assert!(lines[1].starts_with("fetched 5.0 MB from ") && lines[1].ends_with("(3 requests)"), "{said}");
+        assert!(lines[1].starts_with("fetched 5 MiB from ") && lines[1].ends_with("(3 requests)"), "{said}");
         assert!(lines[2].starts_with("fetched nothing from "), "{said}");
         assert!(lines[2].ends_with("(3 requests, 2 answers wrong); left: it lies"), "{said}");
     }
@@ -116,7 +121,7 @@ mod tests {
     #[test]
     fn a_dry_run_tells_how_much_it_would_ask_for() {
         let fetched = |wanted| Fetched::new(repair::Fetched { wanted, ..repair::Fetched::default() });
-        assert_eq!(fetched(3_000_000).describe(), "would fetch 3.0 MB that the recovery data cannot mend\n");
+        assert_eq!(fetched(3 << 20).describe(), "would fetch 3 MiB that the recovery data cannot mend\n");
         assert!(fetched(0).describe().starts_with("nothing was fetched"));
     }
 }

@@ -1,5 +1,6 @@
 //! The final report of `repair` for shard files and containers, as text and JSON.
 
+use crate::say::mirrors::Fetched;
 use crate::say::signed::SignedBy;
 use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
@@ -23,6 +24,9 @@ pub(crate) struct Report {
     written: bool,
     pub(crate) files: Vec<String>,
     of: usize,
+    /// The part of copies elsewhere, if any were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fetched: Option<Fetched>,
     seconds: f64,
 }
 
@@ -36,8 +40,19 @@ impl Report {
             written: repaired.written,
             files: repaired.files.iter().map(show).collect(),
             of: repaired.of,
+            fetched: None,
             seconds: started.elapsed().as_secs_f64(),
         }
+    }
+
+    /// The report with what copies elsewhere gave.
+    pub(crate) fn with(self, fetched: Option<Fetched>) -> Report {
+        Report { fetched, ..self }
+    }
+
+    /// Tells whether anything was made anew or fetched.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.files.is_empty() || self.fetched.as_ref().is_some_and(Fetched::has_any)
     }
 
     /// The outcome in one line.
@@ -58,7 +73,8 @@ impl Report {
     }
 
     pub(crate) fn describe(&self) -> String {
-        let mut out = self.what() + "\n";
+        let mut out = self.fetched.as_ref().map(Fetched::describe).unwrap_or_default();
+        out.push_str(&(self.what() + "\n"));
         self.files.iter().take(LINES).for_each(|file| out.push_str(&format!("  {file}\n")));
         if self.files.len() > LINES {
             out.push_str(&format!("  and {} more\n", self.files.len() - LINES));

@@ -4,6 +4,7 @@
 mod audit;
 #[path = "../common/mod.rs"]
 mod common;
+mod copies;
 mod folders;
 mod held;
 mod mirrors;

@@ -38,7 +38,7 @@ fn is_back(arena: &Arena) {
 
 /// The conduct of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Conduct {
+pub(crate) enum Conduct {
     Ranges,
     /// Each answer is the whole file.
     NoRanges,
@@ -47,7 +47,7 @@ enum Conduct {
 }
 
 /// A server of the files in a folder. Requests are counted, and each takes `pause`.
-fn serve(folder: PathBuf, conduct: Conduct, pause: Duration) -> (String, Arc<AtomicU64>) {
+pub(crate) fn serve(folder: PathBuf, conduct: Conduct, pause: Duration) -> (String, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let counted = count.clone();
     let address = serve_heads(move |head| {
@@ -82,7 +82,7 @@ fn serve(folder: PathBuf, conduct: Conduct, pause: Duration) -> (String, Arc<Ato
     (address, count)
 }
 
-fn json(arena: &Arena, args: &[&str], exit: i32) -> Value {
+pub(crate) fn json(arena: &Arena, args: &[&str], exit: i32) -> Value {
     let output = arena.run(args.iter().copied().chain(["--json"]));
     expect(&output, exit);
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -212,8 +212,11 @@ fn copies_serve_one_sidecar() {
     arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0);
     let before = arena.state();
     for (args, says) in [
-        (&["repair", "a.fec", "--from", "copy"][..], "--from"),
-        (&["repair", "d.fecp", "e.fecp", "--from", "copy"], "copies elsewhere serve one sidecar"),
+        (&["repair", "a.fec", "d.fecp", "--from", "copy"][..], "serve one sidecar or one encoding"),
+        (
+            &["repair", "d.fecp", "e.fecp", "--from", "copy"],
+            "copies elsewhere serve one sidecar or one encoding",
+        ),
         (&["repair", "--from", "copy"], "it takes --root, or a sidecar in front"),
         (&["repair", "d.fecp", "--from", "copy", "--to", "p"], "--to"),
         (&["repair", "d.fecp", "--from", "copy,domain=x"], "domain= does nothing"),

@@ -17,6 +17,12 @@ pub trait Mirror: Sync {
     /// The last part of its address: it tells whether the address is that of a file, or of which folder.
     fn last_part(&self) -> &[u8];
 
+    /// The length of the file at `key`, as the mirror tells it.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    fn len(&self, key: &[u8], cancel: &Cancel) -> Result<u64, NoAnswer>;
+
     /// Fills `out` from byte `offset` of the file at `key`, a path below the address. The empty key is the address
     /// itself. A call ends soon after `cancel` does.
     ///
@@ -56,6 +62,13 @@ impl LocalMirror {
         let last_part = real.file_name().unwrap_or_default().as_bytes().to_vec();
         LocalMirror { name: name.into(), path, last_part }
     }
+
+    fn open(&self, key: &[u8]) -> Result<File, NoAnswer> {
+        match key {
+            [] => open(&self.path),
+            key => open(&self.path.join(OsStr::from_bytes(key))),
+        }
+    }
 }
 
 impl Mirror for LocalMirror {
@@ -67,9 +80,12 @@ impl Mirror for LocalMirror {
         &self.last_part
     }
 
+    fn len(&self, key: &[u8], _cancel: &Cancel) -> Result<u64, NoAnswer> {
+        self.open(key)?.metadata().map(|meta| meta.len()).map_err(|e| NoAnswer::Failed(e.to_string()))
+    }
+
     fn read(&self, key: &[u8], offset: u64, out: &mut [u8], _cancel: &Cancel) -> Result<(), NoAnswer> {
-        let below = if key.is_empty() { None } else { Some(self.path.join(OsStr::from_bytes(key))) };
-        let file = open(below.as_deref().unwrap_or(&self.path))?;
+        let file = self.open(key)?;
         file.read_exact_at(out, offset).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => NoAnswer::Short,
             _ => NoAnswer::Failed(e.to_string()),
@@ -185,6 +201,7 @@ mod tests {
             (folder.last_part(), file.last_part()),
             (home.path().file_name().expect("a name").as_bytes(), &b"file"[..])
         );
+        assert_eq!(folder.len(b"file", &Cancel::default()), Ok(10));
         assert_eq!(read(&folder, b"file", 6), Ok(*b"6789"));
         assert_eq!(read(&file, b"", 0), Ok(*b"0123"));
         for offset in [7, 10, 1 << 40] {

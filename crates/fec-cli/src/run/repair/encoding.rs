@@ -18,13 +18,14 @@ pub(crate) fn mend(
     let bars = settings.bars("repair");
     let policy = made_of_inputs(settings.policy(args.force), &args.inputs);
     let how = Repair { out: args.output.as_deref(), policy, dry_run: args.dry_run };
-    let repaired = archive.repair(how, &settings.context(&bars)).map_err(|error| lost(error, archive))?;
+    let repaired =
+        archive.repair(how, &settings.context(&bars)).map_err(|error| lost(error, archive, args))?;
     let exit = if args.dry_run && !repaired.files.is_empty() { Exit::Mendable } else { Exit::Done };
     Ok((Report::new(&repaired, archive, started), exit))
 }
 
 /// The failure of a repair. Where shard files are too few, it says how many more are needed.
-fn lost(error: Error, archive: &Archive) -> Failure {
+fn lost(error: Error, archive: &Archive, args: &line::Repair) -> Failure {
     let is_lost = matches!(error.cause(), Some(EncodingError::Lost(_)));
     let failure = Failure::from(error);
     let code = archive.encoded().shape().code;
@@ -33,10 +34,11 @@ fn lost(error: Error, archive: &Archive) -> Failure {
     match archive.given().filter(|given| is_lost && *given < code.k()) {
         None => failure,
         Some(given) => failure.help(format!(
-            "{given} of {} shards found; {} are needed: find {} more",
+            "{given} of {} shards found; {} are needed: find {} more{}",
             code.n(),
             code.k(),
-            code.k() - given
+            code.k() - given,
+            if args.from.urls.is_empty() { ", or name a copy elsewhere with --from" } else { "" }
         )),
     }
 }

@@ -2,8 +2,11 @@
 
 use crate::line::{Decode, Encode, Forget, List, Rekey, Repair, Verify};
 use crate::say::failure::{Exit, Failure, Result};
+use crate::say::mirrors::Fetched;
 use crate::settings::Settings;
+use fec_base::context::Context;
 use fec_sidecar::repair::Mirror;
+use fecfile::Archive;
 use fecfile::payload::{Options, Source};
 use std::time::Instant;
 
@@ -35,6 +38,10 @@ pub(crate) fn repair(_: &Repair, _: &Settings) -> Result<Exit> {
 }
 
 pub(crate) fn mirrors(_: &Repair, _: u64, _: &Settings) -> Result<Vec<Box<dyn Mirror>>> {
+    Err(absent("repair --from"))
+}
+
+pub(crate) fn complete(_: &Archive, _: &Repair, _: (&Settings, &Context<'_>)) -> Result<(Fetched, bool)> {
     Err(absent("repair --from"))
 }
 

@@ -20,7 +20,8 @@ use std::str;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The mirrors that `--from` names. Nothing is sent to them yet. `longest` is the length of the longest protected file.
+/// The mirrors that `--from` names. Nothing is sent to them yet. `longest` is the length of the longest file that
+/// is asked for.
 pub(crate) fn mirrors(args: &Repair, longest: u64, settings: &Settings) -> Outcome<Vec<Box<dyn Mirror>>> {
     let targets = some(targets(&args.from.urls)?)?;
     if targets.len() > MOST_MIRRORS {
@@ -96,6 +97,16 @@ impl RemoteMirror {
             spool: args.network.spool.clone(),
             most: longest.saturating_mul(2).saturating_add(LONGER),
         })
+    }
+
+    /// The place of the object at a key, and its key there.
+    fn object<'k>(&'k self, key: &'k [u8]) -> Result<(usize, &'k str), NoAnswer> {
+        match key {
+            [] if self.places.len() > AROUND => Ok((AROUND, self.last_part.as_str())),
+            [] => Err(NoAnswer::Absent),
+            // Services have names in UTF-8 alone.
+            key => str::from_utf8(key).map(|key| (BELOW, key)).map_err(|_| NoAnswer::Absent),
+        }
     }
 
     /// Tells whether far more came than was asked for: a server that knows no ranges sends each file from its start.
@@ -182,29 +193,33 @@ impl Mirror for RemoteMirror {
         self.last_part.as_bytes()
     }
 
+    fn len(&self, key: &[u8], cancel: &Cancel) -> Result<u64, NoAnswer> {
+        let (place, key) = self.object(key)?;
+        let found = self.places.look(place, cancel, |store, call| store.head(key, call));
+        found.map(|found| found.size).map_err(no_answer)
+    }
+
     fn read(&self, key: &[u8], offset: u64, out: &mut [u8], cancel: &Cancel) -> Result<(), NoAnswer> {
-        let object = match key {
-            [] if self.places.len() > AROUND => (AROUND, self.last_part.as_str()),
-            [] => return Err(NoAnswer::Absent),
-            // Services have names in UTF-8 alone.
-            key => (BELOW, str::from_utf8(key).map_err(|_| NoAnswer::Absent)?),
-        };
+        let object = self.object(key)?;
         let is_whole = self.is_whole.load(Ordering::Relaxed) || self.ignores_ranges();
         self.is_whole.store(is_whole, Ordering::Relaxed);
         let done = match is_whole {
             true => self.read_whole(object, offset, out, cancel),
             false => self.read_range(object, offset, out, cancel),
         };
-        match done {
-            Ok(()) => {
-                self.given.fetch_add(out.len() as u64, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(StoreError::NotFound) => Err(NoAnswer::Absent),
-            Err(StoreError::Short(_)) => Err(NoAnswer::Short),
-            Err(StoreError::Cancelled) => Err(NoAnswer::Cancelled),
-            Err(StoreError::Denied(why)) => Err(NoAnswer::Denied(why)),
-            Err(error) => Err(NoAnswer::Failed(error.to_string())),
-        }
+        done.map_err(no_answer)?;
+        self.given.fetch_add(out.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The error of a store, as one of a mirror.
+fn no_answer(error: StoreError) -> NoAnswer {
+    match error {
+        StoreError::NotFound => NoAnswer::Absent,
+        StoreError::Short(_) => NoAnswer::Short,
+        StoreError::Cancelled => NoAnswer::Cancelled,
+        StoreError::Denied(why) => NoAnswer::Denied(why),
+        error => NoAnswer::Failed(error.to_string()),
     }
 }

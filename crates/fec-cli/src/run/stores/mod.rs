@@ -7,6 +7,8 @@ mod audit;
 #[cfg(feature = "stores")]
 mod commands;
 #[cfg(feature = "stores")]
+mod copies;
+#[cfg(feature = "stores")]
 mod held;
 #[cfg(feature = "stores")]
 mod mirrors;
@@ -14,11 +16,13 @@ mod mirrors;
 mod rekey;
 
 #[cfg(not(feature = "stores"))]
-pub(crate) use absent::{audit, decode, forget, list, mirrors, rekey, repair, send, verify};
+pub(crate) use absent::{audit, complete, decode, forget, list, mirrors, rekey, repair, send, verify};
 #[cfg(feature = "stores")]
 pub(crate) use audit::audit;
 #[cfg(feature = "stores")]
 pub(crate) use commands::{decode, repair, send, verify};
+#[cfg(feature = "stores")]
+pub(crate) use copies::complete;
 #[cfg(feature = "stores")]
 pub(crate) use held::{forget, list};
 #[cfg(feature = "stores")]

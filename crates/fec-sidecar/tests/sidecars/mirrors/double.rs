@@ -96,6 +96,10 @@ impl Mirror for Double {
         &self.last_part
     }
 
+    fn len(&self, key: &[u8], _: &Cancel) -> Result<u64, NoAnswer> {
+        self.files.get(key).map(|file| file.len() as u64).ok_or(NoAnswer::Absent)
+    }
+
     fn read(&self, key: &[u8], offset: u64, out: &mut [u8], cancel: &Cancel) -> Result<(), NoAnswer> {
         let nth = self.calls.fetch_add(1, Ordering::SeqCst);
         self.asked.lock().unwrap().push((key.to_vec(), offset, out.len() as u64));

@@ -410,7 +410,7 @@ fn a_mirror_that_hangs_with_the_last_request_is_not_waited_for() {
 
 /// A mirror that panics ends the repair, and nobody waits for it.
 #[test]
-#[should_panic(expected = "panicked")]
+#[should_panic]
 fn a_mirror_that_panics_ends_the_repair() {
     struct Faulty;
     impl Mirror for Faulty {
@@ -419,6 +419,9 @@ fn a_mirror_that_panics_ends_the_repair() {
         }
         fn last_part(&self) -> &[u8] {
             b""
+        }
+        fn len(&self, _: &[u8], _: &fec_base::context::Cancel) -> Result<u64, NoAnswer> {
+            Ok(0)
         }
         fn read(
             &self,
