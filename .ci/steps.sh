@@ -314,6 +314,9 @@ repositories() {
     may_be_missing "$python" scripts/campaigns/repositories.py --fec "$fec" --seed "$seed" --cycles 28 restic borg git annex
 }
 
+# Where borgmatic, borg and git can be had.
+hooks() { ! may_install || scripts/checks/test-hooks.sh --install "$fec"; }
+
 # The campaigns that are tests of crates, with more cases.
 mutations() {
     export FEC_SEED=$seed FEC_UNDER_TEST
