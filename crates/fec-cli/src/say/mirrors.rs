@@ -6,10 +6,6 @@ use fec_base::names::bytes;
 use fec_sidecar::repair;
 use serde::Serialize;
 
-/// Advice where copies lack something.
-pub(crate) const LACKING: &str = "what was fetched is kept, and the next run goes on from there; if another copy has \
-                                  the rest, name it with --from too";
-
 /// Blocks that the recovery data cannot mend, and where they came from.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fetched {
@@ -50,6 +46,17 @@ impl Fetched {
         }
     }
 
+    /// Advice where copies lack something.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self.kept_bytes > 0 || self.has_any() {
+            true => {
+                "what was fetched is kept, and the next run goes on from there; if another copy has the rest, name it \
+                 with --from too"
+            }
+            false => "if another copy has it, name that with --from",
+        }
+    }
+
     /// Tells whether any copy gave anything.
     pub(crate) fn has_any(&self) -> bool {
         self.mirrors.iter().any(|of| of.taken_bytes > 0)
@@ -71,7 +78,7 @@ impl Fetched {
             out.push_str(&of.describe());
         }
         if self.lacking_bytes > 0 {
-            out.push_str(&format!("no copy has {} of what is lost\n", bytes(self.lacking_bytes)));
+            out.push_str(&format!("no copy has {} of what was asked for\n", bytes(self.lacking_bytes)));
         }
         out
     }

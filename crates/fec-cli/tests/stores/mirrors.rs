@@ -169,6 +169,24 @@ fn the_printed_commands_lead_on() {
     is_back(&arena);
 }
 
+/// A copy beside the sidecar is no renamed folder.
+#[test]
+fn a_copy_that_stands_beside_is_a_copy() {
+    let arena = fragile();
+    fs::rename(arena.path("copy/d"), arena.path("backup")).unwrap();
+    lose(&arena);
+    arena.expect(["repair", "d.fecp", "--from", "backup"], 0);
+    fs::create_dir_all(arena.path("copy")).unwrap();
+    fs::rename(arena.path("backup"), arena.path("copy/d")).unwrap();
+    is_back(&arena);
+    // A copy that is not there is named as that, and the place of what is fetched as such.
+    lose(&arena);
+    let said = arena.refuses(["repair", "d.fecp", "--from", "none"], 3);
+    assert!(said.contains("left: it is not there") && said.contains("if another copy has it"), "{said}");
+    let said = arena.refuses(["repair", "d.fecp", "--from", "copy", "--spool", "none"], 4);
+    assert!(said.contains("--spool FOLDER names another folder"), "{said}");
+}
+
 #[test]
 fn a_killed_repair_goes_on() {
     let arena = fragile();

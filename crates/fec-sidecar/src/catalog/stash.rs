@@ -100,6 +100,14 @@ impl Stash {
         Ok((stash, spans))
     }
 
+    /// The length of the stash at a path, if one of one's own is there.
+    pub(crate) fn len_at(path: &Path) -> Option<u64> {
+        match look(path) {
+            Ok(Stands::Own(file, meta)) if meta.len() == 0 || is_one(&file) => Some(meta.len()),
+            _ => None,
+        }
+    }
+
     /// Reads what an interrupted repair has left, and cuts off what follows it.
     fn take_up(&mut self, root: &Digest, positions: u64, proves: &Proves<'_>) -> io::Result<Vec<MovedSpan>> {
         let head = head_of(root);
@@ -163,9 +171,13 @@ impl Stash {
         self.end == HEAD_LEN
     }
 
-    /// Removes the stash after a repair that is done.
+    /// Removes the stash, unless something else has come to stand at its path.
     pub(crate) fn end(self) {
-        let _ = fs::remove_file(&self.path);
+        let place = |meta: fs::Metadata| (meta.dev(), meta.ino());
+        let own = self.file.metadata().map(place).ok();
+        if own.is_some() && fs::symlink_metadata(&self.path).map(place).ok() == own {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! Each block is compared with its digest before it counts, so that a mirror can only withhold. Fetched blocks count
 //! like bytes that other protected files have.
 
+mod asked;
 mod jobs;
 mod lacking;
 mod queue;
@@ -23,13 +24,30 @@ use fec_base::error::Result;
 use fec_base::io::output::check_room;
 use lacking::{add_lacking, wanted};
 use queue::Queue;
+use std::path::Path;
+
+/// The stash of a repair.
+pub(crate) struct Kept {
+    stash: Stash,
+    /// True if it has blocks that only another repair may want: of other files than those that were selected.
+    is_of_others: bool,
+}
+
+impl Kept {
+    /// Removes the stash after a repair that is done, unless another one may want it.
+    pub(crate) fn end(self) {
+        if !self.is_of_others {
+            self.stash.end();
+        }
+    }
+}
 
 /// Fetches what is wanted, and counts it as found. Returns the stash, which stays until the repair is done. A dry run
-/// asks nobody, and counts all as found.
+/// asks nobody, and counts all as found. Without mirrors only what an interrupted repair has fetched is taken.
 ///
 /// # Errors
 /// Those of the stash; [`Cancelled`](fec_base::ErrorKind::Cancelled). A mirror that fails is no error.
-pub(crate) fn fetch(task: &Task<'_>, damage: &mut Damage, mirrors: &Mirrors<'_>) -> Result<Option<Stash>> {
+pub(crate) fn fetch(task: &Task<'_>, damage: &mut Damage, mirrors: &Mirrors<'_>) -> Result<Option<Kept>> {
     let Task { sidecar, how, .. } = *task;
     let block = u64::from(sidecar.catalog.block);
     let wanted = wanted(task, damage);
@@ -37,47 +55,66 @@ pub(crate) fn fetch(task: &Task<'_>, damage: &mut Damage, mirrors: &Mirrors<'_>)
     let mut fetched = Fetched { wanted: wanted.count() * block, ..Fetched::default() };
     mirrors.tell(fetched.clone());
     if how.dry_run {
-        take(task, damage, (&wanted, Vec::new(), None));
-        return Ok(None);
-    }
-    let is_there = path.symlink_metadata().is_ok();
-    if fetched.wanted == 0 && !is_there {
-        return Ok(None);
-    }
-    let positions = &damage.positions;
-    let proves = |first: u64, bytes: &[u8]| proved(sidecar, positions, first, bytes);
-    let (mut stash, kept) =
-        Stash::open(&path, &sidecar.root(), (block, sidecar.catalog.positions()), &proves)?;
-    let mut got = Bits::new(sidecar.catalog.positions());
-    let mut spans = Vec::new();
-    for span in kept {
-        for at in (span.at..span.end()).step_by(block as usize) {
-            let position = at / block;
-            if wanted.get(position) && !got.get(position) {
-                got.set(position);
-                let offset = span.offset + (at - span.at);
-                add_lacking(task, damage, (position, offset), &mut spans);
-            }
+        if !mirrors.list.is_empty() {
+            take(task, damage, (&wanted, Vec::new(), None));
         }
+        return Ok(None);
     }
-    fetched.kept = got.count() * block;
-    check_room(&path, fetched.wanted - fetched.kept)?;
-    let queue = Queue::new(task, damage, (&wanted, mirrors), (got, &mut stash));
+    let there = Stash::len_at(&path);
+    if there.is_none() && (fetched.wanted == 0 || mirrors.list.is_empty()) {
+        return Ok(None);
+    }
+    check_room(&path, fetched.wanted.saturating_sub(there.unwrap_or(0)))?;
+    let (mut stash, mut kept) = open(task, damage, &path, &wanted)?;
+    fetched.kept = kept.got.count() * block;
+    let queue = Queue::new(task, damage, (&wanted, mirrors), (kept.got, &mut stash));
     let done = queue.run();
     let (got, added, of_mirrors) = queue.into_parts();
     fetched.mirrors = of_mirrors;
     fetched.lacking = (wanted.count() - got.count()) * block;
     mirrors.tell(fetched);
     for (first, count, offset) in added {
-        (0..count).for_each(|nth| add_lacking(task, damage, (first + nth, offset + nth * block), &mut spans));
+        let placed = (0..count).map(|nth| (first + nth, offset + nth * block));
+        placed.for_each(|of| add_lacking(task, damage, of, &mut kept.spans));
     }
     if stash.is_empty() {
         stash.end();
         return done.map(|()| None);
     }
     done?;
-    take(task, damage, (&got, spans, Some(&stash)));
-    Ok(Some(stash))
+    take(task, damage, (&got, kept.spans, Some(&stash)));
+    Ok(Some(Kept { stash, is_of_others: kept.is_of_others && how.only.is_some() }))
+}
+
+/// Blocks that an interrupted repair has fetched.
+struct Found {
+    /// Positions that are wanted.
+    got: Bits,
+    /// The places of their bytes.
+    spans: Vec<MovedSpan>,
+    /// True if others are there too.
+    is_of_others: bool,
+}
+
+/// Opens the stash, and finds what is wanted in it.
+fn open(task: &Task<'_>, damage: &Damage, path: &Path, wanted: &Bits) -> Result<(Stash, Found)> {
+    let Task { sidecar, .. } = *task;
+    let (block, all) = (u64::from(sidecar.catalog.block), sidecar.catalog.positions());
+    let proves = |first: u64, bytes: &[u8]| proved(sidecar, &damage.positions, first, bytes);
+    let (stash, kept) = Stash::open(path, &sidecar.root(), (block, all), &proves)?;
+    let mut found = Found { got: Bits::new(all), spans: Vec::new(), is_of_others: false };
+    for span in kept {
+        for at in (span.at..span.end()).step_by(block as usize) {
+            let position = at / block;
+            found.is_of_others |= !wanted.get(position);
+            if wanted.get(position) && !found.got.get(position) {
+                found.got.set(position);
+                let offset = span.offset + (at - span.at);
+                add_lacking(task, damage, (position, offset), &mut found.spans);
+            }
+        }
+    }
+    Ok((stash, found))
 }
 
 /// Counts positions as found.

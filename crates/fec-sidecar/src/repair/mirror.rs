@@ -40,6 +40,8 @@ pub enum NoAnswer {
     Short,
     /// The mirror refuses. Many do where there is no such file.
     Denied(String),
+    /// These bytes cannot be read, as those of a bad sector. Others may be.
+    Broken(String),
     /// The mirror does not answer.
     Failed(String),
     /// The caller has ended the call.
@@ -64,9 +66,15 @@ impl LocalMirror {
     }
 
     fn open(&self, key: &[u8]) -> Result<File, NoAnswer> {
-        match key {
+        let opened = match key {
             [] => open(&self.path),
             key => open(&self.path.join(OsStr::from_bytes(key))),
+        };
+        match opened {
+            Err(NoAnswer::Absent) if !self.path.exists() => {
+                Err(NoAnswer::Failed("it is not there".to_owned()))
+            }
+            opened => opened,
         }
     }
 }
@@ -88,16 +96,18 @@ impl Mirror for LocalMirror {
         let file = self.open(key)?;
         file.read_exact_at(out, offset).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => NoAnswer::Short,
-            _ => NoAnswer::Failed(e.to_string()),
+            _ => NoAnswer::Broken(e.to_string()),
         })
     }
 }
 
 /// Opens a regular file. A FIFO is not waited for.
 fn open(path: &Path) -> Result<File, NoAnswer> {
-    let is_absent =
-        |e: &io::Error| matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG));
-    let fail = |e: io::Error| if is_absent(&e) { NoAnswer::Absent } else { NoAnswer::Failed(e.to_string()) };
+    // An error is that of one file, and others may be there.
+    let fail = |e: io::Error| match e.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG) => NoAnswer::Absent,
+        _ => NoAnswer::Denied(e.to_string()),
+    };
     // Opening a device may have effects.
     if !path.metadata().map_err(fail)?.is_file() {
         return Err(NoAnswer::Absent);
@@ -207,6 +217,8 @@ mod tests {
         for offset in [7, 10, 1 << 40] {
             assert_eq!(read(&folder, b"file", offset), Err(NoAnswer::Short));
         }
+        let none = LocalMirror::new("none", home.path().join("none"));
+        assert_eq!(read(&none, b"x", 0), Err(NoAnswer::Failed("it is not there".into())));
         for (mirror, key) in [
             (&folder, &b""[..]),
             (&folder, b"none"),

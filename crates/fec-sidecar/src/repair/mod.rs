@@ -23,8 +23,7 @@ pub(crate) mod undo;
 pub(crate) mod write;
 
 use crate::Sidecar;
-use crate::catalog::stash::Stash;
-use crate::repair::fetch::fetch;
+use crate::repair::fetch::{Kept, fetch};
 pub use crate::repair::left_out::{LeftOut, Part};
 pub use crate::repair::mend::{Mend, Mended};
 pub use crate::repair::mirror::{LocalMirror, Mirror, NoAnswer};
@@ -57,7 +56,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
         Some(_) => only.clone(),
     });
     let mut damage = task.examine(selection.as_ref())?;
-    let stash = how.mirrors.map(|mirrors| fetch(&task, &mut damage, mirrors)).transpose()?.flatten();
+    // An interrupted repair may have fetched what is lost.
+    let nobody = Mirrors::new(Vec::new(), None);
+    let stash = fetch(&task, &mut damage, how.mirrors.unwrap_or(&nobody))?;
     task.check_lost(&damage)?;
     let mut plan = Plan::of(&task, &damage, (copy.as_ref(), selection.as_ref()), &mut journal)?;
     let mut mended = plan.promise(damage.found);
@@ -90,9 +91,9 @@ pub fn repair(sidecar: &Sidecar, base: &Base, how: &Mend<'_>, context: &Context<
 }
 
 /// Removes what was fetched, unless a later repair may need it.
-fn end_stash(stash: Option<Stash>, mended: &Mended) {
+fn end_stash(stash: Option<Kept>, mended: &Mended) {
     if mended.failed.is_empty() && mended.found.is_mendable() {
-        stash.into_iter().for_each(Stash::end);
+        stash.into_iter().for_each(Kept::end);
     }
 }
 

@@ -5,16 +5,22 @@ use crate::run::proofs::Proofs;
 use crate::run::sidecar::{Opened, Opening};
 use crate::run::stores;
 use crate::say::failure::{Exit, Failure, Result};
-use crate::say::mirrors::{Fetched, LACKING};
+use crate::say::mirrors::Fetched;
 use crate::say::sidecar_repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
+use fec_base::error::Action;
+use fec_base::io::base::{Base, Renamed};
 use fec_keys::age::Keys;
 use fec_sidecar::SidecarError;
 use fec_sidecar::examine::State;
 use fec_sidecar::repair::{Mend, Mirror, Mirrors, repair};
-use fecfile::Error;
+use fecfile::error::{Error, ErrorKind, Place};
 use rustix::process::geteuid;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The options that a sidecar is opened by.
@@ -53,6 +59,9 @@ pub(crate) fn mend(
     let list: Vec<&dyn Mirror> = list.iter().map(|mirror| &**mirror).collect();
     let mirrors = (!list.is_empty()).then(|| Mirrors::new(list, args.network.spool.clone()));
     let Opened { sidecar, signed, base, .. } = opened;
+    let unrenamed = without_copies(base, &args.from.urls);
+    let unrenamed = unrenamed.map_err(|e| Failure::io(Action::Read, base.path(), e))?;
+    let base = unrenamed.as_ref().unwrap_or(base);
     let how = Mend {
         only: opened.selection(),
         revert: args.revert,
@@ -95,6 +104,16 @@ pub(crate) fn mend(
     Ok((report, Ok(exit)))
 }
 
+/// The base without renamed folders, if one of those that seem to be is named as a copy.
+fn without_copies(base: &Base, urls: &[String]) -> io::Result<Option<Base>> {
+    let named: Vec<PathBuf> = urls.iter().filter_map(|url| Path::new(url).canonicalize().ok()).collect();
+    let is_copy = |renamed: &Renamed| {
+        let place = base.path().join(OsStr::from_bytes(&renamed.to)).canonicalize();
+        place.is_ok_and(|place| named.contains(&place))
+    };
+    base.renamed().any(is_copy).then(|| Base::open(base.path())).transpose()
+}
+
 /// The failure of a repair, with advice that names the sidecar and its options, and what copies elsewhere gave.
 fn explain(
     error: Error,
@@ -103,12 +122,18 @@ fn explain(
     is_there: impl Fn() -> bool,
 ) -> Failure {
     let is_beyond = matches!(error.cause(), Some(SidecarError::BeyondRepair(_)));
+    // Its name is that of the sidecar, or of its root.
+    let is_of_stash = matches!(&error.place, Place::Path(path) if path.extension().is_some_and(|end| end == "fetched"))
+        && matches!(error.kind, ErrorKind::Io(_) | ErrorKind::NoRoom { .. });
     let failure = Failure::from(error);
+    if is_of_stash {
+        return failure.help("--spool FOLDER names another folder for what is fetched");
+    }
     if !is_beyond {
         return failure;
     }
     let copies = match fetched {
-        Some(fetched) => format!("{}{LACKING}", fetched.describe()),
+        Some(fetched) => format!("{}{}", fetched.describe(), fetched.advice()),
         None => format!(
             "if there is a copy of the files elsewhere, as they were:\n  fec repair{} --from URL {named}",
             proofs.how(&["--dry-run"])

@@ -189,7 +189,7 @@ impl Copies<'_> {
                     told.of.left = Some(why);
                 }
             }
-            Err(NoAnswer::Absent | NoAnswer::Short | NoAnswer::Cancelled) => {}
+            Err(NoAnswer::Absent | NoAnswer::Short | NoAnswer::Broken(_) | NoAnswer::Cancelled) => {}
             Ok(None) => {
                 told.of.wrong += 1;
                 if told.of.wrong >= MOST_WRONG {

@@ -48,8 +48,8 @@ struct RemoteMirror {
     last_part: String,
     /// The place at the address, and the one around it, in which the address may be that of an object.
     places: Places,
-    /// Bytes that were given.
-    given: AtomicU64,
+    /// Bytes that were asked for.
+    asked: AtomicU64,
     /// The server knows no ranges, and each file is downloaded as a whole.
     is_whole: AtomicBool,
     /// The last whole download.
@@ -91,7 +91,7 @@ impl RemoteMirror {
             name: target.name(),
             last_part,
             places: Places::open(&all, options, settings.library.sync).map_err(explain("repair"))?,
-            given: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             is_whole: AtomicBool::new(false),
             whole: Mutex::new(None),
             spool: args.network.spool.clone(),
@@ -113,8 +113,8 @@ impl RemoteMirror {
     fn ignores_ranges(&self) -> bool {
         /// Bytes that may come beside those that were asked for.
         const BESIDE: u64 = 16 << 20;
-        let given = self.given.load(Ordering::Relaxed);
-        self.places.moved() > given.saturating_mul(2).saturating_add(BESIDE)
+        let asked = self.asked.load(Ordering::Relaxed);
+        self.places.moved() > asked.saturating_mul(2).saturating_add(BESIDE)
     }
 
     /// Reads bytes of an object by a request for them alone.
@@ -129,6 +129,7 @@ impl RemoteMirror {
         let mut filled = 0;
         self.places.look(place, cancel, |store, call| {
             filled = 0;
+            self.asked.fetch_add(range.end - range.start, Ordering::Relaxed);
             let mut sink = |part: &[u8]| {
                 let room = out.get_mut(filled..filled + part.len()).ok_or(io::ErrorKind::InvalidData)?;
                 room.copy_from_slice(part);
@@ -207,9 +208,7 @@ impl Mirror for RemoteMirror {
             true => self.read_whole(object, offset, out, cancel),
             false => self.read_range(object, offset, out, cancel),
         };
-        done.map_err(no_answer)?;
-        self.given.fetch_add(out.len() as u64, Ordering::Relaxed);
-        Ok(())
+        done.map_err(no_answer)
     }
 }
 

@@ -3,6 +3,8 @@
 use super::tails::Tails;
 use crate::catalog::bits::Bits;
 use crate::catalog::positions::Positions;
+use fec_core::random::SplitMix64;
+use std::hash::{BuildHasher, RandomState};
 
 /// Most bytes of a request, unless a block is longer.
 const REQUEST: u64 = 2 << 20;
@@ -54,42 +56,78 @@ pub(super) struct Job {
 /// The jobs of a round, made as they are taken. Round `n` asks for a block as one of file `n` of those that share it.
 pub(super) struct Jobs {
     round: usize,
+    /// The positions before this one are in jobs, or not wanted.
     next: u64,
+    /// Positions in jobs.
+    claimed: Bits,
     positions: u64,
     block: u64,
+    /// True if any job was made.
+    pub(super) has_any: bool,
+    random: SplitMix64,
+}
+
+/// The positions that jobs are made of.
+#[derive(Clone, Copy)]
+pub(super) struct Open<'a> {
+    pub(super) positions: &'a Positions,
+    pub(super) wanted: &'a Bits,
+    pub(super) got: &'a Bits,
 }
 
 impl Jobs {
     pub(super) fn new(round: usize, positions: u64, block: u64) -> Jobs {
-        Jobs { round, next: 0, positions, block }
+        // The order of probes is another one in each run.
+        let random = SplitMix64::new(RandomState::new().hash_one(round));
+        Jobs { round, next: 0, claimed: Bits::new(positions), positions, block, has_any: false, random }
     }
 
-    /// The next job of positions that are wanted and that nobody has got.
-    pub(super) fn next(&mut self, positions: &Positions, wanted: &Bits, got: &Bits) -> Option<Job> {
-        let is_open = |position: u64| wanted.get(position) && !got.get(position);
+    /// A number below `most`.
+    pub(super) fn below(&mut self, most: u64) -> u64 {
+        self.random.next() % most.max(1)
+    }
+
+    /// The next job of positions that are wanted, and that nobody has got or is asked for.
+    pub(super) fn next(&mut self, of: Open<'_>) -> Option<Job> {
         while self.next < self.positions {
             let first = self.next;
             self.next += 1;
-            if !is_open(first) {
-                continue;
+            if let Some(job) = self.job_at(first, of) {
+                return Some(job);
             }
-            let mut spans = positions.within(first..first + 1);
-            let Some(span) = spans.nth(self.round) else { continue };
-            if span.is_packed {
-                if self.round > 0 {
-                    continue;
-                }
-                return Some(Job { work: Work::Tails(Tails::new(first)), tried: 0 });
+        }
+        None
+    }
+
+    /// A job from anywhere, for a mirror that nothing is known of: it may have some files and not others.
+    pub(super) fn probe(&mut self, of: Open<'_>) -> Option<Job> {
+        let start = self.below(self.positions);
+        (start..self.positions).chain(self.next..start).find_map(|first| self.job_at(first, of))
+    }
+
+    /// The job that begins with a position.
+    fn job_at(&mut self, first: u64, Open { positions, wanted, got }: Open<'_>) -> Option<Job> {
+        let is_open =
+            |position: u64| wanted.get(position) && !got.get(position) && !self.claimed.get(position);
+        if !is_open(first) {
+            return None;
+        }
+        let span = positions.within(first..first + 1).nth(self.round)?;
+        let (work, count) = if span.is_packed {
+            if self.round > 0 {
+                return None;
             }
+            (Work::Tails(Tails::new(first)), 1)
+        } else {
             let most = (REQUEST / self.block).max(1).min(self.positions - first);
             let of_file = positions.within(first..first + most).find(|of| of.entry == span.entry);
             let room = of_file.map_or(1, |of| of.len / self.block).max(1);
             let count = joined(room, self.block, |nth| is_open(first + nth));
-            self.next = first + count;
-            let blocks = Blocks { entry: span.entry, offset: span.offset, first, count };
-            return Some(Job { work: Work::Blocks(blocks), tried: 0 });
-        }
-        None
+            (Work::Blocks(Blocks { entry: span.entry, offset: span.offset, first, count }), count)
+        };
+        (first..first + count).for_each(|position| self.claimed.set(position));
+        self.has_any = true;
+        Some(Job { work, tried: 0 })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The queue of jobs, the mirrors that take them, and what came of each answer.
 
+use super::asked::Asked;
 use super::jobs::{Blocks, Job, Jobs, Work};
 use super::tails::{Judged, Tails};
 use crate::catalog::bits::Bits;
@@ -20,12 +21,17 @@ use std::time::{Duration, Instant};
 
 /// Requests to a mirror at the same time. The first right answer takes one.
 const REQUESTS: usize = 4;
-/// Files that share a block, and are asked for one after the other.
-const ROUNDS: usize = 4;
+/// Most files that share a block and are asked for, one after the other.
+const ROUNDS: usize = 64;
 /// Longest time that a thread waits before it looks again whether there is work.
 const NOTICE: Duration = Duration::from_millis(100);
+/// A mirror whose first answer fails after so long is left.
+const LONG: Duration = Duration::from_secs(20);
 /// Most bytes of tails that are kept for comparison with what other mirrors have.
 const MOST_KEPT: usize = 32 << 20;
+
+/// Stands for the entries of tails, which are several.
+const NO_ENTRY: u32 = u32::MAX;
 
 /// Blocks that were fetched: the first position, the number, and the offset in the stash.
 pub(super) type Placed = (u64, u64, u64);
@@ -73,75 +79,6 @@ pub(super) struct Flight {
     pub(super) double: Option<Job>,
 }
 
-/// The record of a mirror.
-#[derive(Default)]
-pub(super) struct Asked {
-    pub(super) of: OfMirror,
-    /// The jobs before this number of those returned are none for it.
-    pub(super) cursor: usize,
-    /// Requests under way.
-    pub(super) flying: usize,
-    /// Answers with a right block.
-    pub(super) right: u64,
-    /// Failures in a row.
-    failures: u32,
-    /// Files in a row that it did not have.
-    absent: u32,
-    /// Files that it does not have, from this offset on.
-    pub(super) lacks: HashMap<u32, u64>,
-    /// The way that led to a right answer.
-    way: Option<Way>,
-    /// The usual time of an answer.
-    pub(super) usual: Duration,
-}
-
-impl Asked {
-    /// Leaves the mirror.
-    fn leave(&mut self, why: impl Into<String>) {
-        self.of.left.get_or_insert_with(|| why.into());
-    }
-
-    /// Notes an answer without any right block. A mirror whose answers are all wrong costs two of them.
-    fn note_wrong(&mut self) {
-        self.of.wrong += 1;
-        if self.of.wrong >= self.right + 2 {
-            self.leave("its bytes are not those that are asked for");
-        }
-    }
-
-    fn note_right(&mut self, way: Option<Way>) {
-        self.right += 1;
-        (self.failures, self.absent) = (0, 0);
-        self.way = self.way.or(way);
-    }
-
-    /// Notes why it gave nothing of a file from `offset` on.
-    fn note_none(&mut self, why: &NoAnswer, (entry, offset): (u32, u64)) {
-        /// A mirror that fails as often in a row is left.
-        const MOST_FAILURES: u32 = 3;
-        /// A mirror that never had a right block is left after as many files that it does not have.
-        const MOST_ABSENT: u32 = 256;
-        match why {
-            NoAnswer::Cancelled => {}
-            NoAnswer::Denied(why) | NoAnswer::Failed(why) => {
-                self.failures += 1;
-                if self.failures >= MOST_FAILURES {
-                    self.leave(why.as_str());
-                }
-            }
-            NoAnswer::Absent | NoAnswer::Short => {
-                let from = if *why == NoAnswer::Absent { 0 } else { offset };
-                let known = self.lacks.entry(entry).or_insert(from);
-                *known = from.min(*known);
-                self.absent += 1;
-                if self.right == 0 && self.absent >= MOST_ABSENT {
-                    self.leave("it has none of the files that are asked for");
-                }
-            }
-        }
-    }
-}
-
 /// The answer to a job.
 struct Answer {
     /// The blocks that are right, or why there are none.
@@ -164,10 +101,6 @@ impl<'a> Queue<'a> {
     ) -> Queue<'a> {
         let catalog = &task.sidecar.catalog;
         let left = wanted.count() - got.count();
-        let asked = |name: &str| Asked {
-            of: OfMirror { name: name.to_owned(), ..OfMirror::default() },
-            ..Asked::default()
-        };
         let state = State {
             jobs: Jobs::new(0, 0, catalog.block.into()),
             got,
@@ -177,7 +110,7 @@ impl<'a> Queue<'a> {
             returned: Vec::new(),
             flying: HashMap::new(),
             flights: 0,
-            asked: mirrors.list.iter().map(|mirror| asked(mirror.name())).collect(),
+            asked: mirrors.list.iter().map(|mirror| Asked::new(mirror.name())).collect(),
             kept: 0,
             error: None,
             is_over: false,
@@ -207,15 +140,19 @@ impl<'a> Queue<'a> {
             state.returned.clear();
             state.kept = 0;
             state.asked.iter_mut().for_each(|asked| asked.cursor = 0);
-            if state.left == 0 {
+            if state.left == 0 || self.mirrors.list.is_empty() {
                 break;
             }
             drop(state);
             let workers = self.mirrors.list.len() * REQUESTS;
             Threads(workers).run(workers, &|worker| self.work(worker % self.mirrors.list.len()));
             self.meter.check()?;
-            if let Some(error) = lock(&self.state).error.take() {
+            let mut state = lock(&self.state);
+            if let Some(error) = state.error.take() {
                 return Err(error);
+            }
+            if !state.jobs.has_any {
+                break;
             }
         }
         self.meter.finish();
@@ -333,9 +270,11 @@ impl<'a> Queue<'a> {
         let entry = &self.task.sidecar.catalog.entries[entry as usize];
         debug_assert!(matches!(entry.kind, EntryKind::File(_)), "only files have bytes");
         let of = self.mirrors.list[mirror];
-        let ways = way.map_or_else(|| Way::all(&entry.path, of.last_part(), self.is_only), |way| vec![way]);
+        let all = Way::all(&entry.path, of.last_part(), self.is_only);
+        // The way to another file is the likely one, and not the only one.
+        let ways = way.into_iter().chain(all.into_iter().filter(|other| Some(*other) != way));
         let mut none = NoAnswer::Absent;
-        for (way, key) in ways.into_iter().filter_map(|way| Some((way, way.key(&entry.path)?))) {
+        for (way, key) in ways.filter_map(|way| Some((way, way.key(&entry.path)?))) {
             answer.requests += 1;
             match of.read(key, offset, out, &self.cancel) {
                 Ok(()) => {
@@ -345,7 +284,7 @@ impl<'a> Queue<'a> {
                 }
                 Err(NoAnswer::Absent) => {}
                 // Another way may lead to the file that is meant.
-                Err(why @ (NoAnswer::Short | NoAnswer::Denied(_))) => none = why,
+                Err(why @ (NoAnswer::Short | NoAnswer::Denied(_) | NoAnswer::Broken(_))) => none = why,
                 Err(why) => return Err(why),
             }
         }
@@ -363,6 +302,9 @@ impl<'a> Queue<'a> {
         if answer.received > 0 {
             asked.usual =
                 if asked.usual.is_zero() { answer.took } else { (asked.usual * 3 + answer.took) / 4 };
+        }
+        if let (Err(NoAnswer::Failed(why)), true) = (&answer.blocks, asked.right == 0 && answer.took > LONG) {
+            asked.leave(why.as_str());
         }
         answer.none.iter().for_each(|(why, of)| asked.note_none(why, *of));
         job.tried |= 1 << mirror;
@@ -397,8 +339,8 @@ impl<'a> Queue<'a> {
         let open: Vec<bool> = (0..blocks.count).map(is_open).collect();
         let taken: Vec<bool> = open.iter().zip(is_right).map(|(open, right)| *open && *right).collect();
         match (is_right.contains(&true), open.contains(&true)) {
-            (true, _) => state.asked[mirror].note_right(way),
-            (false, true) => state.asked[mirror].note_wrong(),
+            (true, _) => state.asked[mirror].note_right(way, blocks.entry),
+            (false, true) => state.asked[mirror].note_wrong((blocks.entry, blocks.offset)),
             (false, false) => {}
         }
         self.keep(state, mirror, (blocks.first, &taken), bytes);
@@ -416,8 +358,12 @@ impl<'a> Queue<'a> {
         (blocks, tried): (Blocks, u64),
         why: &NoAnswer,
     ) {
-        if *why == NoAnswer::Short && blocks.count > 1 {
-            // The file ends within, and a part may be there.
+        let may_be_there = matches!(why, NoAnswer::Short | NoAnswer::Broken(_) | NoAnswer::Failed(_));
+        if may_be_there && blocks.count > 1 {
+            // The file ends within, or a place in it cannot be read: a part may be there.
+            if let NoAnswer::Failed(_) = why {
+                state.asked[mirror].note_none(why, (blocks.entry, blocks.offset));
+            }
             let (half, block) = (blocks.count / 2, u64::from(self.task.sidecar.catalog.block));
             for (from, count) in [(0, half), (half, blocks.count - half)] {
                 let work = Work::Blocks(blocks.part(from, count, block));
@@ -439,8 +385,8 @@ impl<'a> Queue<'a> {
         bytes: &[u8],
     ) {
         match answer.judged {
-            Judged::Right => state.asked[mirror].note_right(answer.way),
-            Judged::Wrong => state.asked[mirror].note_wrong(),
+            Judged::Right => state.asked[mirror].note_right(answer.way, NO_ENTRY),
+            Judged::Wrong => state.asked[mirror].note_wrong((NO_ENTRY, 0)),
             Judged::Open => {}
         }
         match answer.blocks.is_ok() {

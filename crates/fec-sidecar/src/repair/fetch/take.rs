@@ -1,7 +1,8 @@
 //! The choice of the next job for a mirror.
 
-use super::jobs::{Job, Work};
-use super::queue::{Asked, State};
+use super::asked::Asked;
+use super::jobs::{Job, Open, Work};
+use super::queue::State;
 use crate::catalog::bits::Bits;
 use crate::catalog::positions::Positions;
 use std::time::Duration;
@@ -12,14 +13,27 @@ const TIMES_SLOWER: u32 = 4;
 
 impl State<'_> {
     /// A job for a mirror: one that others tried in vain, a new one, or one that takes another mirror too long. A
-    /// mirror without a right answer so far has one at a time.
+    /// mirror without a right answer so far has one at a time, from anywhere.
     pub(super) fn take(&mut self, mirror: usize, (positions, wanted): (&Positions, &Bits)) -> Option<Job> {
         let bit = 1 << mirror;
         let State { asked, returned, jobs, got, flying, .. } = self;
-        let (most, asked) = (asked.len(), &mut asked[mirror]);
-        debug_assert!(most <= 64, "a bit for each");
-        if asked.of.left.is_some() || asked.right == 0 && asked.flying > 0 {
+        let open = Open { positions, wanted, got };
+        let asked = &mut asked[mirror];
+        let is_new = asked.right == 0;
+        if asked.of.left.is_some() || is_new && asked.flying > 0 {
             return None;
+        }
+        if is_new {
+            /// Returned jobs that are drawn before they are tried in order.
+            const DRAWS: usize = 16;
+            let draws = (0..DRAWS).map(|_| jobs.below(returned.len() as u64) as usize);
+            let is_for = |slot: &Option<Job>| {
+                slot.as_ref().is_some_and(|job| job.tried & bit == 0 && !asked.lacks(job))
+            };
+            let drawn: Vec<usize> = draws.collect();
+            if let Some(nth) = drawn.into_iter().find(|nth| returned.get(*nth).is_some_and(is_for)) {
+                return returned[nth].take();
+            }
         }
         while let Some(slot) = returned.get_mut(asked.cursor) {
             asked.cursor += 1;
@@ -29,7 +43,7 @@ impl State<'_> {
                 _ => {}
             }
         }
-        while let Some(mut job) = jobs.next(positions, wanted, got) {
+        while let Some(mut job) = if is_new { jobs.probe(open) } else { jobs.next(open) } {
             if !asked.lacks(&job) {
                 return Some(job);
             }

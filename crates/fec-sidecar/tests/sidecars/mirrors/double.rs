@@ -2,7 +2,7 @@
 
 use fec_base::context::Cancel;
 use fec_sidecar::repair::{Mirror, NoAnswer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -32,6 +32,10 @@ pub(crate) struct Double {
     pub(crate) last_part: Vec<u8>,
     pub(crate) calls: AtomicU64,
     pub(crate) given: AtomicU64,
+    /// Files that may not be read.
+    pub(crate) denied: BTreeSet<Vec<u8>>,
+    /// A byte that cannot be read: its file and offset.
+    pub(crate) bad: Option<(Vec<u8>, u64)>,
     /// Ranges that were asked for: key, offset and length.
     pub(crate) asked: Mutex<Vec<(Vec<u8>, u64, u64)>>,
 }
@@ -48,6 +52,8 @@ impl Double {
             last_part: Vec::new(),
             calls: AtomicU64::new(0),
             given: AtomicU64::new(0),
+            denied: BTreeSet::new(),
+            bad: None,
             asked: Mutex::default(),
         }
     }
@@ -118,7 +124,15 @@ impl Mirror for Double {
             }
             _ => {}
         }
+        if self.denied.contains(key) {
+            return Err(NoAnswer::Denied("it is closed".into()));
+        }
         let file = self.files.get(key).ok_or(NoAnswer::Absent)?;
+        let is_bad =
+            |(of, at): &(Vec<u8>, u64)| of == key && (offset..offset + out.len() as u64).contains(at);
+        if self.bad.as_ref().is_some_and(is_bad) {
+            return Err(NoAnswer::Broken("a bad sector".into()));
+        }
         let end = offset.checked_add(out.len() as u64).filter(|end| *end <= file.len() as u64);
         let end = end.ok_or(NoAnswer::Short)?;
         out.copy_from_slice(&file[offset as usize..end as usize]);

@@ -2,6 +2,7 @@
 
 mod double;
 mod rounds;
+mod states;
 
 use crate::arena::*;
 use double::{Conduct, Double};
