@@ -185,11 +185,14 @@ fn one(args: &line::Repair, settings: &Settings, started: Instant) -> std::resul
             (if is_more { again()? } else { archive }, Some(fetched))
         }
     };
-    let (report, exit) = mend(&archive, args, settings, started).map_err(|failure| match &fetched {
-        Some(fetched) => failure.and_help(fetched.describe().trim_end()),
-        None => failure,
-    })?;
-    let report = report.with(fetched);
+    let (report, exit) = match (mend(&archive, args, settings, started), fetched) {
+        (Ok((report, exit)), fetched) => (report.with(fetched), exit),
+        (Err(failure), None) => return Err(failure.into()),
+        (Err(failure), Some(fetched)) => {
+            let failure = failure.and_help(fetched.describe().trim_end());
+            return Err(failure.of_kind(fetched.kind()).into());
+        }
+    };
     let outcome = Outcome::mended(exit, report.has_work());
     settings.report(&report, outcome, &report.describe(), false)?;
     settings.report_damage(exit, || format!("{}: {}", show(&args.inputs[0]), report.what()));

@@ -104,6 +104,8 @@ pub(crate) struct Failure {
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Kind {
+    /// Copies elsewhere lack a part of what is lost here.
+    Lacking { fetched: serde_json::Value },
     /// More is gone than an update takes without being told.
     ManyGone { gone: u64, of: u64, gone_bytes: u64, of_bytes: u64 },
     /// Most files of a folder are gone.
@@ -154,6 +156,11 @@ impl Failure {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Failure {
         self.help = Some(harmless(&help.into())).filter(|help| !hides(help));
         self
+    }
+
+    /// The same failure, with a kind for programs.
+    pub(crate) fn of_kind(self, kind: Option<Kind>) -> Failure {
+        Failure { kind: kind.or(self.kind), ..self }
     }
 
     /// The same failure, with more advice behind what it has.

@@ -1,6 +1,7 @@
 //! The part of copies elsewhere in a repair, as text and JSON.
 
 use crate::say::details::count;
+use crate::say::failure::Kind;
 use crate::system::secrets::hushed;
 use fec_base::names::bytes;
 use fec_sidecar::repair;
@@ -44,6 +45,11 @@ impl Fetched {
             lacking_bytes: fetched.lacking,
             mirrors: fetched.mirrors.into_iter().map(of).collect(),
         }
+    }
+
+    /// The kind of a failure that it explains.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        serde_json::to_value(self).ok().map(|fetched| Kind::Lacking { fetched })
     }
 
     /// Advice where copies lack something.

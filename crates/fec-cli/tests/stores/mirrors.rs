@@ -183,6 +183,11 @@ fn a_copy_that_stands_beside_is_a_copy() {
     lose(&arena);
     let said = arena.refuses(["repair", "d.fecp", "--from", "none"], 3);
     assert!(said.contains("left: it is not there") && said.contains("if another copy has it"), "{said}");
+    let report = json(&arena, &["repair", "d.fecp", "--from", "none"], 3);
+    assert_eq!(
+        (&report["kind"], &report["fetched"]["mirrors"][0]["taken_bytes"]),
+        (&"lacking".into(), &0.into())
+    );
     let said = arena.refuses(["repair", "d.fecp", "--from", "copy", "--spool", "none"], 4);
     assert!(said.contains("--spool FOLDER names another folder"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// Most mirrors of a repair. Memory: 8 MiB for each.
+/// Most mirrors of a repair. Memory: 8 MiB for each, or a block.
 pub const MOST_MIRRORS: usize = 32;
 
 /// The mirrors of a repair, and what came of them. The latter is there after a repair that failed too.

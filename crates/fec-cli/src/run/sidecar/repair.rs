@@ -139,6 +139,7 @@ fn explain(
             proofs.how(&["--dry-run"])
         ),
     };
+    let failure = failure.of_kind(fetched.and_then(Fetched::kind));
     failure.help(match is_there() {
         false => format!("nothing is there; to see what to do:\n  fec verify {named}\n{copies}"),
         true => format!(

@@ -19,8 +19,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// Requests to a mirror at the same time. The first right answer takes one.
-const REQUESTS: usize = 4;
+/// Most requests to a mirror at the same time. The first right answer takes one.
+const REQUESTS: u64 = 4;
+/// Most bytes of all requests to a mirror, unless a block is longer.
+const IN_FLIGHT: u64 = 8 << 20;
 /// Most files that share a block and are asked for, one after the other.
 const ROUNDS: usize = 64;
 /// Longest time that a thread waits before it looks again whether there is work.
@@ -144,7 +146,8 @@ impl<'a> Queue<'a> {
                 break;
             }
             drop(state);
-            let workers = self.mirrors.list.len() * REQUESTS;
+            let requests = (IN_FLIGHT / u64::from(catalog.block)).clamp(1, REQUESTS) as usize;
+            let workers = self.mirrors.list.len() * requests;
             Threads(workers).run(workers, &|worker| self.work(worker % self.mirrors.list.len()));
             self.meter.check()?;
             let mut state = lock(&self.state);
