@@ -56,7 +56,7 @@ pub(crate) const FOUND: Table<Found> = refusals! {
         "repair {path}: it is the sidecar with this root, and is named by itself",
         "name it, and nothing else:\n  {command}";
     |found| *found == Found::Several =>
-        "repair --from: {path}: copies elsewhere serve one sidecar or one encoding", "name it alone";
+        "repair --from: {path}: copies elsewhere serve one sidecar or one encoding", "name it alone, or with its --root";
     |found| *found == Found::NotOwn =>
         "repair {path}: it was not named, and is not your own file: what it says would be written over files",
         "if you trust whoever made it, name it:\n  {command}";

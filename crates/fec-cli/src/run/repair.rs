@@ -13,14 +13,17 @@ use crate::run::sidecar::{self, Opened, copies, parts};
 use crate::run::stores;
 use crate::run::target::beside;
 use crate::say::failure::{Exit, Failure, Result};
+use crate::say::repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
 use encoding::mend;
+use fec_base::context::Context;
 use fec_base::io::temporary::parent;
 use fec_base::names::{show, show_input};
+use fec_keys::sign::Trust;
 use fec_sidecar::Sidecar;
 use fecfile::forms::Beginning;
-use fecfile::{Archive, EncodingError, Wanted};
+use fecfile::{Archive, EncodingError, Input, Wanted};
 use many::Own;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -170,31 +173,47 @@ fn one(args: &line::Repair, settings: &Settings, started: Instant) -> std::resul
         let clue = Clue::of((&input, &args.inputs), Beginning::Other, "repair", proofs);
         Unopened { failure: sidecar::meant(clue.explain(error), &args.inputs, "repair", proofs), is_several }
     })?;
-    let (archive, fetched) = match args.from.urls.is_empty() {
+    let done = match args.from.urls.is_empty() {
         true => {
             settings.given.check(mode_of(archive.form()))?;
-            (archive, None)
+            mend(&archive, args, settings, started)
         }
-        false => {
-            let (fetched, is_more) = stores::complete(&archive, args, (settings, &context))?;
-            let again = || -> Result<Archive> {
-                let Inputs::Objects(input) = inputs(&args.inputs, "repair")? else { unreachable!("no pipe") };
-                let wanted = Wanted::from(archive.root()).signed_by(trust.as_ref());
-                Ok(Archive::open(&input, wanted, &context)?)
-            };
-            (if is_more { again()? } else { archive }, Some(fetched))
-        }
+        false => completed(archive, args, trust.as_ref(), (settings, &context), started),
     };
-    let (report, exit) = match (mend(&archive, args, settings, started), fetched) {
-        (Ok((report, exit)), fetched) => (report.with(fetched), exit),
-        (Err(failure), None) => return Err(failure.into()),
-        (Err(failure), Some(fetched)) => {
-            let failure = failure.and_help(fetched.describe().trim_end());
-            return Err(failure.of_kind(fetched.kind()).into());
-        }
-    };
+    let (report, exit) = done?;
     let outcome = Outcome::mended(exit, report.has_work());
     settings.report(&report, outcome, &report.describe(), false)?;
     settings.report_damage(exit, || format!("{}: {}", show(&args.inputs[0]), report.what()));
     Ok(exit)
+}
+
+/// Repairs an encoding with the help of copies elsewhere.
+fn completed(
+    archive: Archive,
+    args: &line::Repair,
+    trust: Option<&Trust>,
+    (settings, context): (&Settings, &Context<'_>),
+    started: Instant,
+) -> Result<(Report, Exit)> {
+    let completed = stores::complete(&archive, args, (settings, context))?;
+    let again = || -> Result<Archive> {
+        let mut paths = args.inputs.clone();
+        let is_in_first = |path: &&PathBuf| args.inputs[0] != **path && args.inputs[0] != parent(path);
+        paths.extend(completed.files.iter().filter(is_in_first).cloned());
+        let input = Input::of_paths(&paths)?;
+        Ok(Archive::open(&input, Wanted::from(archive.root()).signed_by(trust), context)?)
+    };
+    let mended = match completed.files.is_empty() {
+        true => mend(&archive, args, settings, started),
+        false => again().and_then(|archive| mend(&archive, args, settings, started)),
+    };
+    completed.end();
+    let (fetched, aside) = (completed.fetched, completed.aside);
+    match mended {
+        Ok((report, exit)) => Ok((report.with(fetched, aside.as_deref()), exit)),
+        Err(failure) => {
+            let failure = failure.and_help(fetched.describe().trim_end());
+            Err(failure.of_kind(fetched.kind()))
+        }
+    }
 }

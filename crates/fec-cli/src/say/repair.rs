@@ -6,6 +6,7 @@ use fec_base::names::{hex, show};
 use fec_core::format::seal::SealedKind;
 use fecfile::{Archive, Repaired};
 use serde::Serialize;
+use std::path::Path;
 use std::time::Instant;
 
 /// Most files that are listed. Further files are only counted.
@@ -27,6 +28,9 @@ pub(crate) struct Report {
     /// The part of copies elsewhere, if any were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     fetched: Option<Fetched>,
+    /// The path that a damaged container was moved to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aside: Option<String>,
     seconds: f64,
 }
 
@@ -41,13 +45,15 @@ impl Report {
             files: repaired.files.iter().map(show).collect(),
             of: repaired.of,
             fetched: None,
+            aside: None,
             seconds: started.elapsed().as_secs_f64(),
         }
     }
 
     /// The report with what copies elsewhere gave.
-    pub(crate) fn with(self, fetched: Option<Fetched>) -> Report {
-        Report { fetched, ..self }
+    pub(crate) fn with(self, fetched: Fetched, aside: Option<&Path>) -> Report {
+        let written = self.written || fetched.has_any();
+        Report { fetched: Some(fetched), aside: aside.map(show), written, ..self }
     }
 
     /// Tells whether anything was made anew or fetched.
@@ -66,6 +72,9 @@ impl Report {
             (true, _) if self.sealed_sidecar => {
                 "the sidecar itself is intact; its files were not looked at".to_owned()
             }
+            (true, _) if self.fetched.as_ref().is_some_and(Fetched::has_any) => {
+                "all is whole again".to_owned()
+            }
             (true, _) => "all is intact: nothing to repair".to_owned(),
             (false, true) => format!("made anew: {what}"),
             (false, false) => format!("would be made anew: {what}"),
@@ -74,6 +83,7 @@ impl Report {
 
     pub(crate) fn describe(&self) -> String {
         let mut out = self.fetched.as_ref().map(Fetched::describe).unwrap_or_default();
+        out.extend(self.aside.as_ref().map(|aside| format!("the damaged container is {aside} now\n")));
         out.push_str(&(self.what() + "\n"));
         self.files.iter().take(LINES).for_each(|file| out.push_str(&format!("  {file}\n")));
         if self.files.len() > LINES {

@@ -3,6 +3,7 @@
 use crate::common::{Arena, expect, flip, payload, shard_files, text};
 use crate::mirrors::{Conduct, json, serve};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -103,9 +104,9 @@ fn copies_of_shard_files_lie_lack_and_complete_each_other() {
     is_whole(&arena);
 }
 
-/// Damaged shard files give their places to whole ones, and what is none of the encoding keeps its name.
+/// Damaged shard files are made anew, and what stands in the way of one shard is none of the others.
 #[test]
-fn damaged_files_are_replaced_and_those_of_others_are_not() {
+fn damaged_files_are_made_anew_and_those_of_others_stay() {
     let arena = encoded();
     for (nth, file) in shard_files(&arena.path("a.shards")).iter().enumerate() {
         if nth < 8 {
@@ -117,10 +118,94 @@ fn damaged_files_are_replaced_and_those_of_others_are_not() {
     is_whole(&arena);
     keep(&arena, |nth| nth > 5);
     arena.write("a.shards/a.000.shard", b"somebody's own");
-    let before = arena.read("a.shards/a.000.shard");
-    let output = arena.run(["repair", "a.shards", "--from", "copy"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert_eq!(arena.read("a.shards/a.000.shard"), before);
+    fs::create_dir(arena.path("a.shards/a.001.shard")).unwrap();
+    symlink("/nowhere", arena.path("a.shards/a.002.shard")).unwrap();
+    arena.run(["repair", "a.shards", "--from", "copy"]);
+    assert_eq!(arena.read("a.shards/a.000.shard"), b"somebody's own");
+    assert!(arena.path("a.shards/a.001.shard").is_dir() && arena.path("a.shards/a.003.shard").is_file());
+    arena.nothing_temporary();
+}
+
+/// Files may be named in place of their folder.
+#[test]
+fn files_that_are_named_are_completed() {
+    let arena = encoded();
+    keep(&arena, |nth| nth == 13);
+    let report = json(&arena, &["repair", "a.shards/a.013.shard", "--from", "copy"], 0);
+    assert!(report["written"] == true && report["state"] != "lost", "{report}");
+    is_whole(&arena);
+}
+
+/// A lie that is larger than the encoding is not written to the disk.
+#[test]
+fn objects_that_are_too_long_are_not_fetched() {
+    let arena = encoded();
+    for file in shard_files(&arena.path("a.shards")) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let long = arena.write(format!("long/{name}"), b"");
+        fs::File::options().write(true).open(long).unwrap().set_len(1 << 40).unwrap();
+    }
+    keep(&arena, |nth| nth > 6);
+    let said = text(&arena.expect(["repair", "a.shards", "--from", "long"], 3).stderr);
+    assert!(said.contains("left: 1099511627776 bytes are too many"), "{said}");
+    arena.expect(["repair", "a.shards", "--from", "long", "--from", "copy"], 0);
+    is_whole(&arena);
+}
+
+/// Signatures that are here stay, although the copies have none.
+#[test]
+fn signatures_stay() {
+    let arena = Arena::new();
+    arena.write("passphrase", b"\n");
+    arena.expect(["keygen", "--sign", "-o", "sk", "-q", "--sign-passphrase-file", "passphrase"], 0);
+    arena.write("a", &payload(1, 300_000));
+    let sign = ["-k", "10", "-m", "4", "-q", "--sign", "sk", "--sign-passphrase-file", "passphrase"];
+    for (output, copy) in [("signed/", "plain/"), ("signed.fec", "plain.fec")] {
+        arena.expect([&["encode", "a", "-o", output][..], &sign].concat(), 0);
+        arena.expect([&["encode", "a", "-o", copy][..], &sign[..5]].concat(), 0);
+    }
+    for (nth, file) in shard_files(&arena.path("signed")).iter().enumerate() {
+        match nth {
+            0..5 => flip(file, 9000),
+            5..9 => fs::remove_file(file).unwrap(),
+            _ => {}
+        }
+    }
+    arena.expect(["repair", "signed", "--signer", "sk.pub", "--from", "plain"], 0);
+    // Each file has the signature.
+    for file in shard_files(&arena.path("signed")) {
+        arena.expect(["verify".as_ref(), file.as_os_str(), "--signer".as_ref(), "sk.pub".as_ref()], 0);
+    }
+    let mut bytes = arena.read("signed.fec");
+    let len = bytes.len();
+    bytes[len / 5..len - len / 8].fill(7);
+    arena.write("signed.fec", &bytes);
+    arena.expect(["verify", "signed.fec", "--signer", "sk.pub"], 3);
+    arena.expect(["repair", "signed.fec", "--signer", "sk.pub", "--from", "plain.fec"], 0);
+    arena.expect(["verify", "signed.fec", "--signer", "sk.pub"], 0);
+}
+
+/// A file that holds another encoding too is moved aside.
+#[test]
+fn an_encoding_beside_in_a_container_is_moved_aside_with_it() {
+    let arena = Arena::new();
+    arena.write("a", &payload(1, 300_000));
+    arena.write("b", &payload(2, 3000));
+    let root = text(&arena.expect(["encode", "a", "-o", "a.fec", "-q"], 0).stdout);
+    arena.expect(["encode", "b", "-o", "b.fec", "-q"], 0);
+    let mut both = arena.read("a.fec");
+    both.truncate(both.len() / 4);
+    both.extend_from_slice(&arena.read("b.fec"));
+    arena.write("both.fec", &both);
+    let args = ["repair", "both.fec", "--root", root.trim(), "--from", "a.fec"];
+    let output = arena.run(args);
+    expect(&output, 0);
+    assert!(text(&output.stderr).contains("the damaged container is both.fec.damaged now"));
+    assert!(arena.read("both.fec.damaged") == both && arena.read("both.fec") == arena.read("a.fec"));
+    // An older one aside is not written over either.
+    arena.write("both.fec", &both);
+    let said = arena.refuses(args, 2);
+    assert!(said.contains("both.fec.damaged is in the way"), "{said}");
 }
 
 #[test]
@@ -138,7 +223,8 @@ fn a_container_comes_back_whole() {
         arena.write("a.fec", &damaged);
         arena.expect(["repair", "a.fec"], 3);
         arena.expect(["repair", "a.fec", "--from", from], 0);
-        assert!(arena.read("a.fec") == whole, "{from}");
+        assert!(arena.read("a.fec") == whole && arena.read("a.fec.damaged") == damaged, "{from}");
+        fs::remove_file(arena.path("a.fec.damaged")).unwrap();
         arena.nothing_temporary();
     }
     // A copy with damage of its own is mended; one that lies is left, and nothing changes.
@@ -148,6 +234,7 @@ fn a_container_comes_back_whole() {
     arena.write("a.fec", &damaged);
     arena.expect(["repair", "a.fec", "--from", "copy"], 0);
     assert!(arena.read("a.fec") == whole);
+    fs::remove_file(arena.path("a.fec.damaged")).unwrap();
     let (liar, _) = serve(arena.path("copy"), Conduct::Lies, Duration::ZERO);
     arena.write("a.fec", &damaged);
     let before = arena.state();

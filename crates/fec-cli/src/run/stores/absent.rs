@@ -8,6 +8,7 @@ use fec_base::context::Context;
 use fec_sidecar::repair::Mirror;
 use fecfile::Archive;
 use fecfile::payload::{Options, Source};
+use std::path::PathBuf;
 use std::time::Instant;
 
 pub(crate) fn send(
@@ -41,7 +42,18 @@ pub(crate) fn mirrors(_: &Repair, _: u64, _: &Settings) -> Result<Vec<Box<dyn Mi
     Err(absent("repair --from"))
 }
 
-pub(crate) fn complete(_: &Archive, _: &Repair, _: (&Settings, &Context<'_>)) -> Result<(Fetched, bool)> {
+/// Files that came from copies: none.
+pub(crate) struct Completed {
+    pub(crate) fetched: Fetched,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) aside: Option<PathBuf>,
+}
+
+impl Completed {
+    pub(crate) fn end(&self) {}
+}
+
+pub(crate) fn complete(_: &Archive, _: &Repair, _: (&Settings, &Context<'_>)) -> Result<Completed> {
     Err(absent("repair --from"))
 }
 

@@ -1,27 +1,33 @@
 //! Copies of an encoding at the places of `--from`: whole shard files, or the container. Each is proved by the root
-//! before it gets its name.
+//! before it gets its name, and gets the signatures that are here.
+//!
+//! Nothing that is here is written over. A damaged shard file is made anew by the ordinary repair, from a copy that
+//! lies beside it until then. A container of which too little is left is moved aside: it may hold something else too.
 
 use super::mirrors::mirrors;
 use crate::line::Repair;
 use crate::run::target::made_of_inputs;
-use crate::say::failure::Result;
+use crate::say::failure::{Failure, Result};
 use crate::say::mirrors::Fetched;
 use crate::settings::Settings;
 use fec_base::context::Context;
-use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::output::{FileOut, Policy, check_room};
 use fec_base::io::temporary::parent;
 use fec_base::names::{is_plain, show};
 use fec_base::threads::Threads;
 use fec_core::digest::Digest;
 use fec_core::executor::{Executor, into_value, lock};
+use fec_core::format::annex;
 use fec_core::params::Form;
+use fec_keys::sign::Signatures;
 use fec_sidecar::repair::{self, Mirror, NoAnswer, OfMirror};
 use fecfile::error::{Action, Error, ErrorKind};
 use fecfile::report::{ShardReport, ShardState};
 use fecfile::within::file_name;
 use fecfile::{Archive, Input, Object};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -32,9 +38,29 @@ const TOGETHER: usize = 8;
 /// A copy is left after as many wrong objects, or failures in a row.
 const MOST_WRONG: u64 = 2;
 const MOST_FAILURES: u32 = 3;
+const WRONG: &str = "its bytes are not those that are asked for";
+/// Bytes that an object may have beside those of its payload.
+const LEAST_ROOM: u64 = 4 << 20;
 
-/// Fetches as many shard files as an encoding lacks, or the container if too little of it is left. Each takes its place
-/// as soon as it is proved, so an interrupted run goes on. Returns what was fetched, and whether anything was.
+/// The files that came from copies.
+pub(crate) struct Completed {
+    pub(crate) fetched: Fetched,
+    /// The files that came.
+    pub(crate) files: Vec<PathBuf>,
+    /// Those of them that lie beside damaged ones until these are made anew.
+    beside: Vec<PathBuf>,
+    /// The path of the damaged container now.
+    pub(crate) aside: Option<PathBuf>,
+}
+
+impl Completed {
+    /// Removes the files that were needed by the repair alone.
+    pub(crate) fn end(&self) {
+        self.beside.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+/// Fetches as many shard files as an encoding lacks, or the container if too little of it is left.
 ///
 /// # Errors
 /// Those of the encoding, and of the files that are written. It is no error that a copy gives nothing.
@@ -42,46 +68,90 @@ pub(crate) fn complete(
     archive: &Archive,
     args: &Repair,
     (settings, context): (&Settings, &Context<'_>),
-) -> Result<(Fetched, bool)> {
-    let nothing = || Fetched::new(repair::Fetched::default());
-    let Some(root) = archive.root() else { return Ok((nothing(), false)) };
+) -> Result<Completed> {
+    let nothing = Fetched::new(repair::Fetched::default());
+    let nothing = Completed { fetched: nothing, files: Vec::new(), beside: Vec::new(), aside: None };
+    let Some(root) = archive.root() else { return Ok(nothing) };
     let found = archive.examine(context)?;
     let encoded = archive.encoded();
-    let (k, payload) = (encoded.shape().code.k() as u32, encoded.known_len());
-    let lacking = k.saturating_sub(found.weakest) as usize;
-    let objects = match archive.form() {
+    let (code, payload) = (encoded.shape().code, encoded.known_len());
+    let (k, n) = (code.k() as u64, code.n() as u64);
+    let lacking = k.saturating_sub(found.weakest.into()) as usize;
+    let is_container = archive.form() == Form::Container;
+    let objects = match is_container {
         _ if lacking == 0 && encoded.payload_len.is_some() => Vec::new(),
-        Form::Container => vec![container(args)],
-        _ => shard_files(archive, args, &found.shards),
+        true => container(args).into_iter().collect(),
+        false => shard_files(archive, args, &found.shards),
     };
-    let need = if archive.form() == Form::Container { objects.len() } else { objects.len().min(lacking) };
+    let need = if is_container { objects.len() } else { objects.len().min(lacking) };
     if need == 0 {
-        return Ok((nothing(), false));
+        return Ok(nothing);
     }
     let list = mirrors(args, payload, settings)?;
     let told = |name: &str| {
         let of = OfMirror { name: name.to_owned(), ..OfMirror::default() };
-        Told { of, failures: 0 }
+        Told { of, failures: 0, why: None }
     };
     let copies = Copies {
         told: Mutex::new(list.iter().map(|mirror| told(mirror.name())).collect()),
         list,
         root,
-        // A container has recovery data too.
-        most: payload.saturating_mul(8).saturating_add(1 << 30),
+        signatures: archive.signatures(),
+        // Proofs, outlines and seals take far less than as much again. A container that was cut has any length.
+        most: match encoded.payload_len {
+            None => u64::MAX,
+            Some(payload) if is_container => LEAST_ROOM + 2 * (payload.saturating_mul(n) / k),
+            Some(payload) => LEAST_ROOM + 2 * (payload / k),
+        },
         policy: made_of_inputs(settings.policy(false), &args.inputs),
         context,
         error: Mutex::default(),
+        came: Mutex::default(),
     };
-    let done = copies.fetch(&objects, need);
+    copies.fetch(&objects, need);
+    let mut came = into_value(copies.came);
+    let is_beside = |path: &&PathBuf| objects.iter().any(|object| object.is_beside && object.path == **path);
+    let beside: Vec<PathBuf> = came.iter().filter(is_beside).cloned().collect();
     if let Some(error) = into_value(copies.error) {
+        beside.iter().for_each(|path| drop(fs::remove_file(path)));
         return Err(error.into());
     }
-    let mirrors: Vec<OfMirror> = into_value(copies.told).into_iter().map(|told| told.of).collect();
-    let taken: u64 = mirrors.iter().map(|of| of.taken).sum();
-    let lacking = (need - done) as u64 * (payload / u64::from(k)).max(1);
-    let fetched = repair::Fetched { wanted: taken + lacking, kept: 0, lacking, mirrors };
-    Ok((Fetched::new(fetched), done > 0))
+    let aside = match came.first_mut().filter(|_| is_container) {
+        Some(came) => Some(put_in_place(std::mem::replace(came, args.inputs[0].clone()), &args.inputs[0])?),
+        None => None,
+    };
+    let mirrors: Vec<OfMirror> = into_value(copies.told).into_iter().map(Told::concluded).collect();
+    let beside = if is_container { Vec::new() } else { beside };
+    let each = if is_container { payload } else { payload / k }.max(1);
+    let lacking = (need - came.len()) as u64 * each;
+    let wanted = mirrors.iter().map(|of| of.taken).sum::<u64>() + lacking;
+    let fetched = Fetched::new(repair::Fetched { wanted, kept: 0, lacking, mirrors });
+    Ok(Completed { fetched, files: came, beside, aside })
+}
+
+/// Moves a damaged container aside, and gives its name to the one that was fetched. Returns the path that it has now.
+fn put_in_place(fetched: PathBuf, path: &Path) -> Result<PathBuf> {
+    let aside = with_ending(path, ".damaged");
+    let moved = match aside.symlink_metadata() {
+        Ok(_) => {
+            let what = format!("repair: {} is in the way of the damaged container", show(&aside));
+            Err(Failure::usage(what).help("move it, and run the command again"))
+        }
+        Err(_) => fs::rename(path, &aside)
+            .and_then(|()| fs::rename(&fetched, path))
+            .map_err(|e| Failure::io(Action::Replace, path, e)),
+    };
+    if moved.is_err() {
+        let _ = fs::remove_file(&fetched);
+    }
+    moved.map(|()| aside)
+}
+
+/// A path with an ending behind its name.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
 }
 
 /// An object that is lacking.
@@ -92,15 +162,17 @@ struct Lacking {
     keys: Vec<Vec<u8>>,
     /// The number of the shard; `None` for a container.
     shard: Option<u32>,
-    /// True if a damaged file of this encoding stands there.
-    replaces: bool,
+    /// True if it lies beside a damaged file of this shard.
+    is_beside: bool,
 }
 
-/// The container that was named.
-fn container(args: &Repair) -> Lacking {
-    let path = args.inputs[0].clone();
+/// The container that was named, if it is a file of its own.
+fn container(args: &Repair) -> Option<Lacking> {
+    let [path] = &args.inputs[..] else { return None };
+    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
     let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
-    Lacking { keys: vec![Vec::new(), name], path, shard: None, replaces: true }
+    let path = with_ending(path, ".fetched");
+    is_file.then(|| Lacking { keys: vec![Vec::new(), name], path, shard: None, is_beside: true })
 }
 
 /// The shard files that are missing or damaged, missing ones first.
@@ -115,10 +187,10 @@ fn shard_files(archive: &Archive, args: &Repair, shards: &[ShardReport]) -> Vec<
     let folder_name = folder_name.file_name().unwrap_or_default().as_bytes();
     let lacking = |shard: &ShardReport| {
         let file = file_name(&name, shard.index as usize);
-        let path = folder.join(&file);
+        let is_beside = shard.state == ShardState::Damaged;
+        let path = with_ending(&folder.join(&file), if is_beside { ".fetched" } else { "" });
         let keys = vec![file.as_bytes().to_vec(), [folder_name, b"/", file.as_bytes()].concat()];
-        let replaces = shard.files.contains(&show(&path));
-        Lacking { path, keys, shard: Some(shard.index), replaces }
+        Lacking { path, keys, shard: Some(shard.index), is_beside }
     };
     let of = |state| shards.iter().filter(move |shard| shard.state == state).map(lacking);
     of(ShardState::Missing).chain(of(ShardState::Damaged)).collect()
@@ -128,6 +200,16 @@ fn shard_files(archive: &Archive, args: &Repair, shards: &[ShardReport]) -> Vec<
 struct Told {
     of: OfMirror,
     failures: u32,
+    /// Why it gave nothing the last time.
+    why: Option<String>,
+}
+
+impl Told {
+    /// The part of the copy, with the reason if it gave nothing.
+    fn concluded(self) -> OfMirror {
+        let why = self.why.filter(|_| self.of.taken == 0);
+        OfMirror { left: self.of.left.or(why), ..self.of }
+    }
 }
 
 /// Copies, and how they are asked.
@@ -135,40 +217,40 @@ struct Copies<'a> {
     list: Vec<Box<dyn Mirror>>,
     told: Mutex<Vec<Told>>,
     root: Digest,
+    /// The signatures that are here.
+    signatures: &'a Signatures,
     /// Most bytes of an object.
     most: u64,
     policy: Policy,
     context: &'a Context<'a>,
     error: Mutex<Option<Error>>,
+    /// The files that came.
+    came: Mutex<Vec<PathBuf>>,
 }
 
 impl Copies<'_> {
-    /// Fetches `need` of the objects, on several threads. Returns how many came.
-    fn fetch(&self, objects: &[Lacking], need: usize) -> usize {
+    /// Fetches `need` of the objects, on several threads.
+    fn fetch(&self, objects: &[Lacking], need: usize) {
         // A thread claims one of those that are needed, and gives the claim back when no copy has the object.
         let (next, claimed) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let threads = need.min(TOGETHER);
         Threads(threads).run(threads, &|_| {
             while lock(&self.error).is_none() {
                 if claimed.fetch_add(1, Ordering::SeqCst) >= need {
-                    claimed.fetch_sub(1, Ordering::SeqCst);
                     return;
                 }
-                let nth = next.fetch_add(1, Ordering::SeqCst);
-                let has = objects.get(nth).map(|object| self.fetch_one(nth, object));
-                if has != Some(true) {
-                    claimed.fetch_sub(1, Ordering::SeqCst);
-                }
-                if has.is_none() {
-                    return;
+                let Some(object) = objects.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
+                match self.fetch_one(object) {
+                    true => lock(&self.came).push(object.path.clone()),
+                    false => drop(claimed.fetch_sub(1, Ordering::SeqCst)),
                 }
             }
         });
-        claimed.into_inner()
     }
 
     /// Fetches an object from the first copy that has it. Copies are asked in turn.
-    fn fetch_one(&self, nth: usize, object: &Lacking) -> bool {
+    fn fetch_one(&self, object: &Lacking) -> bool {
+        let nth = object.shard.unwrap_or(0) as usize;
         let mut mirrors = (0..self.list.len()).map(|at| (nth + at) % self.list.len());
         mirrors.any(|mirror| {
             let is_left = lock(&self.told)[mirror].of.left.is_some();
@@ -183,17 +265,19 @@ impl Copies<'_> {
         let done = keys.find(|done| !matches!(done, Err(NoAnswer::Absent))).unwrap_or_else(absent);
         let told = &mut lock(&self.told)[mirror];
         match done {
-            Err(NoAnswer::Failed(why) | NoAnswer::Denied(why)) => {
+            Err(NoAnswer::Failed(why) | NoAnswer::Denied(why) | NoAnswer::Broken(why)) => {
                 told.failures += 1;
                 if told.failures >= MOST_FAILURES {
-                    told.of.left = Some(why);
+                    told.of.left = Some(why.clone());
                 }
+                told.why = Some(why);
             }
-            Err(NoAnswer::Absent | NoAnswer::Short | NoAnswer::Broken(_) | NoAnswer::Cancelled) => {}
+            Err(NoAnswer::Absent | NoAnswer::Short | NoAnswer::Cancelled) => {}
             Ok(None) => {
                 told.of.wrong += 1;
+                told.why = Some(WRONG.to_owned());
                 if told.of.wrong >= MOST_WRONG {
-                    told.of.left = Some("its bytes are not those that are asked for".to_owned());
+                    told.of.left = Some(WRONG.to_owned());
                 }
             }
             Ok(Some(taken)) => {
@@ -219,19 +303,20 @@ impl Copies<'_> {
         if len > self.most {
             return Err(NoAnswer::Failed(format!("{len} bytes are too many")));
         }
-        let policy = self.policy.with_force(object.replaces);
-        let out = FileOut::create(&object.path, policy).map_err(|error| self.fails(error))?;
+        check_room(&object.path, len).map_err(|error| NoAnswer::Failed(error.to_string()))?;
+        let out = FileOut::create(&object.path, self.policy).map_err(|error| self.fails(error))?;
         let mut bytes = vec![0; PIECE.min(len) as usize];
         for at in (0..len).step_by(PIECE as usize) {
             let piece = &mut bytes[..PIECE.min(len - at) as usize];
             of.read(key, at, piece, &cancel)?;
             self.count(mirror, piece.len() as u64);
-            out.put(at, piece).map_err(|error| self.fails(error))?;
+            // Nothing of it is proved: a lie may be larger than the disk.
+            out.put(at, piece).map_err(|error| NoAnswer::Failed(error.to_string()))?;
         }
-        if !self.is_right(&out, len, object).map_err(|error| self.fails(error))? {
-            return Ok(None);
-        }
-        out.commit(len).map_err(|error| self.fails(error))?;
+        let right = self.right(&out, len, object).map_err(|error| self.fails(error))?;
+        let Some(annexes) = right else { return Ok(None) };
+        out.put(len, &annexes).map_err(|error| self.fails(error))?;
+        out.commit(len + annexes.len() as u64).map_err(|error| self.fails(error))?;
         Ok(Some(len))
     }
 
@@ -242,27 +327,33 @@ impl Copies<'_> {
         told.of.received += bytes;
     }
 
-    /// Tells whether a download is the shard that it should be, whole, or a container that can be restored.
-    fn is_right(&self, out: &FileOut, len: u64, object: &Lacking) -> fecfile::Result<bool> {
+    /// The annexes with the signatures that are here and not in a download, if it is the shard that it should be,
+    /// whole, or a container that can be restored.
+    fn right(&self, out: &FileOut, len: u64, object: &Lacking) -> fecfile::Result<Option<Vec<u8>>> {
         let fail = |e| Error::io(Action::Read, object.path.as_path(), e);
         out.file().set_len(len).map_err(fail)?;
         let file = out.file().try_clone().map_err(fail)?;
         let input = Input::One(Object::new(&object.path, Arc::new(file)).map_err(fail)?);
         let context = self.context.silent();
-        let Ok(archive) = Archive::open(&input, Some(self.root), &context) else { return Ok(false) };
+        let Ok(archive) = Archive::open(&input, Some(self.root), &context) else { return Ok(None) };
         let verified = archive.verify(false, &context)?;
         let is_it = |shard: &ShardReport| Some(shard.index) == object.shard;
-        Ok(match object.shard {
+        let is_right = match object.shard {
             Some(_) => {
                 archive.is_one_shard() && verified.is_intact() && verified.found.shards.iter().all(is_it)
             }
             None => archive.form() == Form::Container && verified.is_restorable == Some(true),
-        })
+        };
+        let lacking = self.signatures.iter().filter(|signature| !archive.signatures().has(signature));
+        let annexes =
+            lacking.flat_map(|signature| annex::write(annex::SIGNATURE, signature.text().as_bytes()));
+        Ok(is_right.then(|| annexes.collect()))
     }
 
-    /// Notes an error that ends the work. A file that stands in the way of one shard is none of the others.
+    /// Notes an error of the system, which ends the work. A file that stands in the way of one shard is none of the
+    /// others.
     fn fails(&self, error: Error) -> NoAnswer {
-        if !matches!(error.kind, ErrorKind::Exists) {
+        if matches!(error.kind, ErrorKind::Io(_) | ErrorKind::NoRoom { .. } | ErrorKind::NotSynced(_)) {
             lock(&self.error).get_or_insert(error);
         }
         NoAnswer::Cancelled
