@@ -104,6 +104,18 @@ fn copies_of_shard_files_lie_lack_and_complete_each_other() {
     is_whole(&arena);
 }
 
+/// A copy has just enough shard files, and the first ones are not among them.
+#[test]
+fn the_last_shard_files_of_a_copy_are_found() {
+    let arena = encoded();
+    copy(&arena, "last", |nth| (5..8).contains(&nth));
+    for _ in 0..5 {
+        keep(&arena, |nth| nth > 9 || nth == 8 || nth == 9 || nth == 4);
+        arena.expect(["repair", "a.shards", "--from", "last"], 0);
+        is_whole(&arena);
+    }
+}
+
 /// Damaged shard files are made anew, and what stands in the way of one shard is none of the others.
 #[test]
 fn damaged_files_are_made_anew_and_those_of_others_stay() {

@@ -28,7 +28,6 @@ use fecfile::{Archive, Input, Object};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Bytes of a request.
@@ -231,18 +230,20 @@ struct Copies<'a> {
 impl Copies<'_> {
     /// Fetches `need` of the objects, on several threads.
     fn fetch(&self, objects: &[Lacking], need: usize) {
-        // A thread claims one of those that are needed, and gives the claim back when no copy has the object.
-        let (next, claimed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        // The objects that were taken, and how many of them came or may still come.
+        let taken = Mutex::new((0, 0));
+        let take = || {
+            let mut taken = lock(&taken);
+            let object = objects.get(taken.0).filter(|_| taken.1 < need)?;
+            *taken = (taken.0 + 1, taken.1 + 1);
+            Some(object)
+        };
         let threads = need.min(TOGETHER);
         Threads(threads).run(threads, &|_| {
-            while lock(&self.error).is_none() {
-                if claimed.fetch_add(1, Ordering::SeqCst) >= need {
-                    return;
-                }
-                let Some(object) = objects.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
+            while let Some(object) = take().filter(|_| lock(&self.error).is_none()) {
                 match self.fetch_one(object) {
                     true => lock(&self.came).push(object.path.clone()),
-                    false => drop(claimed.fetch_sub(1, Ordering::SeqCst)),
+                    false => lock(&taken).1 -= 1,
                 }
             }
         });
