@@ -21,8 +21,6 @@ pub(super) struct Asked {
     absent: u32,
     /// Files that it does not have, from this offset on.
     pub(super) lacks: HashMap<u32, u64>,
-    /// Answers with and without a right block, of files with the latter.
-    of_files: HashMap<u32, (u64, u64)>,
     /// The way that led to a right answer.
     pub(super) way: Option<Way>,
     /// The usual time of an answer.
@@ -39,29 +37,20 @@ impl Asked {
         self.of.left.get_or_insert_with(|| why.into());
     }
 
-    /// Notes an answer without any right block, of a file from `offset` on. A mirror whose answers are all wrong costs
-    /// two of them. A mirror that had right blocks is asked for other files: some may be in another state.
-    pub(super) fn note_wrong(&mut self, (entry, offset): (u32, u64)) {
+    /// Notes an answer without any right block. A mirror whose answers are all wrong costs two of them. A mirror that
+    /// had right blocks is asked further: files, and parts of them, may be in another state.
+    pub(super) fn note_wrong(&mut self) {
         self.of.wrong += 1;
-        let (right, wrong) = self.of_files.entry(entry).or_default();
-        *wrong += 1;
-        if *wrong >= *right + 2 {
-            let known = self.lacks.entry(entry).or_insert(offset);
-            *known = offset.min(*known);
-        }
         let most = if self.right == 0 { 2 } else { 8 + 4 * self.right };
         if self.of.wrong >= most {
             self.leave("its bytes are not those that are asked for");
         }
     }
 
-    /// Notes an answer with a right block of a file.
-    pub(super) fn note_right(&mut self, way: Option<Way>, entry: u32) {
+    /// Notes an answer with a right block.
+    pub(super) fn note_right(&mut self, way: Option<Way>) {
         self.right += 1;
         (self.failures, self.absent) = (0, 0);
-        if let Some((right, _)) = self.of_files.get_mut(&entry) {
-            *right += 1;
-        }
         // The way to one file is none to others.
         self.way = self.way.or(way.filter(|way| *way != Way::Itself));
     }

@@ -32,9 +32,6 @@ const LONG: Duration = Duration::from_secs(20);
 /// Most bytes of tails that are kept for comparison with what other mirrors have.
 const MOST_KEPT: usize = 32 << 20;
 
-/// Stands for the entries of tails, which are several.
-const NO_ENTRY: u32 = u32::MAX;
-
 /// Blocks that were fetched: the first position, the number, and the offset in the stash.
 pub(super) type Placed = (u64, u64, u64);
 
@@ -342,8 +339,8 @@ impl<'a> Queue<'a> {
         let open: Vec<bool> = (0..blocks.count).map(is_open).collect();
         let taken: Vec<bool> = open.iter().zip(is_right).map(|(open, right)| *open && *right).collect();
         match (is_right.contains(&true), open.contains(&true)) {
-            (true, _) => state.asked[mirror].note_right(way, blocks.entry),
-            (false, true) => state.asked[mirror].note_wrong((blocks.entry, blocks.offset)),
+            (true, _) => state.asked[mirror].note_right(way),
+            (false, true) => state.asked[mirror].note_wrong(),
             (false, false) => {}
         }
         self.keep(state, mirror, (blocks.first, &taken), bytes);
@@ -388,8 +385,8 @@ impl<'a> Queue<'a> {
         bytes: &[u8],
     ) {
         match answer.judged {
-            Judged::Right => state.asked[mirror].note_right(answer.way, NO_ENTRY),
-            Judged::Wrong => state.asked[mirror].note_wrong((NO_ENTRY, 0)),
+            Judged::Right => state.asked[mirror].note_right(answer.way),
+            Judged::Wrong => state.asked[mirror].note_wrong(),
             Judged::Open => {}
         }
         match answer.blocks.is_ok() {
