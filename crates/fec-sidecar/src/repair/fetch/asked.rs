@@ -41,7 +41,7 @@ impl Asked {
     /// had right blocks is asked further: files, and parts of them, may be in another state.
     pub(super) fn note_wrong(&mut self) {
         self.of.wrong += 1;
-        let most = if self.right == 0 { 2 } else { 8 + 4 * self.right };
+        let most = if self.right == 0 { 2 } else { 64 + 4 * self.right };
         if self.of.wrong >= most {
             self.leave("its bytes are not those that are asked for");
         }
