@@ -63,7 +63,7 @@ pub(crate) struct Send {
     pub(crate) crowded: bool,
 }
 
-/// Where `repair` finds shards, or copies of protected files.
+/// The places in which `repair` finds shards, or copies of what is lost.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct FromAnybody {
@@ -75,7 +75,7 @@ pub(crate) struct FromAnybody {
     pub(crate) urls: Vec<String>,
 }
 
-/// Where `decode` and `verify` find shards.
+/// The places in which `decode` and `verify` find shards.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores")]
 pub(crate) struct From {

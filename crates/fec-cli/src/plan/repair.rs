@@ -20,8 +20,8 @@ pub(crate) enum Repair {
 /// Refuses places without a root.
 const OF_STORES: Table<line::Repair> = refusals! {
     |line| line.root.is_none() =>
-        "repair --from: it takes --root, or a sidecar in front",
-        "of shards in stores: fec repair --from URL --root HEX\nfrom copies of protected files: fec repair SIDECAR --from URL";
+        "repair --from: it takes --root, or a PATH in front",
+        "of shards in stores: fec repair --from URL --root HEX\nfrom copies of what is lost: fec repair PATH --from URL";
 };
 
 /// Refuses a repair of a sidecar and what it protects.

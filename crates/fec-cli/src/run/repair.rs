@@ -13,6 +13,7 @@ use crate::run::sidecar::{self, Opened, copies, parts};
 use crate::run::stores;
 use crate::run::target::beside;
 use crate::say::failure::{Exit, Failure, Result};
+use crate::say::mirrors::Fetched;
 use crate::say::repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
@@ -195,6 +196,11 @@ fn completed(
     (settings, context): (&Settings, &Context<'_>),
     started: Instant,
 ) -> Result<(Report, Exit)> {
+    let mended = mend(&archive, args, settings, started);
+    // Copies are asked if that was for lack of shards.
+    if mended.is_ok() {
+        return mended.map(|(report, exit)| (report.with(Fetched::default(), None), exit));
+    }
     let completed = stores::complete(&archive, args, (settings, context))?;
     let again = || -> Result<Archive> {
         let mut paths = args.inputs.clone();
@@ -204,13 +210,14 @@ fn completed(
         Ok(Archive::open(&input, Wanted::from(archive.root()).signed_by(trust), context)?)
     };
     let mended = match completed.files.is_empty() {
-        true => mend(&archive, args, settings, started),
+        true => mended,
         false => again().and_then(|archive| mend(&archive, args, settings, started)),
     };
     completed.end();
     let (fetched, aside) = (completed.fetched, completed.aside);
     match mended {
         Ok((report, exit)) => Ok((report.with(fetched, aside.as_deref()), exit)),
+        Err(failure) if !fetched.was_needed() => Err(failure),
         Err(failure) => {
             let failure = failure.and_help(fetched.describe().trim_end());
             Err(failure.of_kind(fetched.kind()))

@@ -8,7 +8,7 @@ use fec_sidecar::repair;
 use serde::Serialize;
 
 /// Blocks that the recovery data cannot mend, and where they came from.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Fetched {
     wanted_bytes: u64,
     /// Bytes that an interrupted repair had fetched.
@@ -61,6 +61,11 @@ impl Fetched {
             }
             false => "if another copy has it, name that with --from",
         }
+    }
+
+    /// Tells whether anything had to be fetched.
+    pub(crate) fn was_needed(&self) -> bool {
+        self.wanted_bytes > 0
     }
 
     /// Tells whether any copy gave anything.

@@ -240,7 +240,7 @@ fn copies_serve_one_sidecar() {
             &["repair", "d.fecp", "e.fecp", "--from", "copy"],
             "copies elsewhere serve one sidecar or one encoding",
         ),
-        (&["repair", "--from", "copy"], "it takes --root, or a sidecar in front"),
+        (&["repair", "--from", "copy"], "it takes --root, or a PATH in front"),
         (&["repair", "d.fecp", "--from", "copy", "--to", "p"], "--to"),
         (&["repair", "d.fecp", "--from", "copy,domain=x"], "domain= does nothing"),
         (&["repair", "d.fecp", "--from", "ftp://host/d"], "ftp:// is not known"),

@@ -26,6 +26,18 @@ impl MovedSpan {
     pub(crate) fn end(&self) -> u64 {
         self.at + self.len
     }
+
+    /// Adds the span to others, or makes the last one longer if it goes on there.
+    pub(crate) fn add_to(self, spans: &mut Vec<MovedSpan>) {
+        let goes_on = |last: &MovedSpan| {
+            let is_next = self.source == ZEROS || last.offset + last.len == self.offset;
+            last.end() == self.at && (last.source, last.is_twin) == (self.source, self.is_twin) && is_next
+        };
+        match spans.last_mut().filter(|last| goes_on(last)) {
+            Some(last) => last.len += self.len,
+            None => spans.push(self),
+        }
+    }
 }
 
 /// All bytes found in other places. No two spans overlap.

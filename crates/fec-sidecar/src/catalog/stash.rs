@@ -4,7 +4,7 @@
 //! head: 128 bytes with the root of the sidecar     runs: position, count (8 bytes each, little-endian), blocks
 //! ```
 //!
-//! Whoever can write to the file gets nothing believed: each block is compared with its digest when it is found, and
+//! The file proves nothing, since others may write to it: each block is compared with its digest when it is found, and
 //! again when it is written to its file. A run whose end is missing is cut off.
 
 use crate::catalog::moved::{MovedSpan, STASH};
@@ -100,12 +100,12 @@ impl Stash {
         Ok((stash, spans))
     }
 
-    /// The length of the stash at a path, if one of one's own is there.
-    pub(crate) fn len_at(path: &Path) -> Option<u64> {
-        match look(path) {
-            Ok(Stands::Own(file, meta)) if meta.len() == 0 || is_one(&file) => Some(meta.len()),
-            _ => None,
-        }
+    /// The length of the stash of a root at a path, if it is there and one's own.
+    pub(crate) fn len_at(path: &Path, root: &Digest) -> Option<u64> {
+        let Ok(Stands::Own(file, meta)) = look(path) else { return None };
+        let mut head = vec![0; HEAD_LEN as usize];
+        let is_of_root = file.read_exact_at(&mut head, 0).is_ok() && head == head_of(root);
+        is_of_root.then_some(meta.len())
     }
 
     /// Reads what an interrupted repair has left, and cuts off what follows it.
@@ -193,12 +193,8 @@ pub(crate) fn add_right(
         let count = run.len() as u64;
         if run[0] {
             let (at, offset) = ((first + nth) * block, offset + nth * block);
-            match spans.last_mut().filter(|last| (last.end(), last.offset + last.len) == (at, offset)) {
-                Some(last) => last.len += count * block,
-                None => {
-                    spans.push(MovedSpan { at, len: count * block, source: STASH, offset, is_twin: true })
-                }
-            }
+            let span = MovedSpan { at, len: count * block, source: STASH, offset, is_twin: true };
+            span.add_to(spans);
         }
         nth += count;
     }

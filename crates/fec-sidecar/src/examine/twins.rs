@@ -254,15 +254,6 @@ impl Spans {
 
     /// Adds a span, or makes the last one longer.
     fn add(&mut self, at: u64, len: u64, source: u32, offset: u64) {
-        match self.all.last_mut() {
-            Some(last)
-                if last.end() == at
-                    && last.source == source
-                    && (source == ZEROS || last.offset + last.len == offset) =>
-            {
-                last.len += len;
-            }
-            _ => self.all.push(MovedSpan { at, len, source, offset, is_twin: true }),
-        }
+        MovedSpan { at, len, source, offset, is_twin: true }.add_to(&mut self.all);
     }
 }

@@ -60,12 +60,19 @@ pub(crate) fn fetch(task: &Task<'_>, damage: &mut Damage, mirrors: &Mirrors<'_>)
         }
         return Ok(None);
     }
-    let there = Stash::len_at(&path);
-    if there.is_none() && (fetched.wanted == 0 || mirrors.list.is_empty()) {
+    let there = Stash::len_at(&path, &sidecar.root());
+    let asks = fetched.wanted > 0 && !mirrors.list.is_empty();
+    if there.is_none() && !asks {
         return Ok(None);
     }
-    check_room(&path, fetched.wanted.saturating_sub(there.unwrap_or(0)))?;
-    let (mut stash, mut kept) = open(task, damage, &path, &wanted)?;
+    if asks {
+        check_room(&path, fetched.wanted.saturating_sub(there.unwrap_or(0)))?;
+    }
+    let (mut stash, mut kept) = match open(task, damage, &path, &wanted) {
+        // A repair that fetches nothing does without a stash that cannot be opened.
+        Err(_) if !asks => return Ok(None),
+        opened => opened?,
+    };
     fetched.kept = kept.got.count() * block;
     let queue = Queue::new(task, damage, (&wanted, mirrors), (kept.got, &mut stash));
     let done = queue.run();

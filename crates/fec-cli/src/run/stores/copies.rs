@@ -68,8 +68,8 @@ pub(crate) fn complete(
     args: &Repair,
     (settings, context): (&Settings, &Context<'_>),
 ) -> Result<Completed> {
-    let nothing = Fetched::new(repair::Fetched::default());
-    let nothing = Completed { fetched: nothing, files: Vec::new(), beside: Vec::new(), aside: None };
+    let nothing =
+        Completed { fetched: Fetched::default(), files: Vec::new(), beside: Vec::new(), aside: None };
     let Some(root) = archive.root() else { return Ok(nothing) };
     let found = archive.examine(context)?;
     let encoded = archive.encoded();
@@ -137,7 +137,7 @@ fn put_in_place(fetched: PathBuf, path: &Path) -> Result<PathBuf> {
             Err(Failure::usage(what).help("move it, and run the command again"))
         }
         Err(_) => fs::rename(path, &aside)
-            .and_then(|()| fs::rename(&fetched, path))
+            .and_then(|()| fs::rename(&fetched, path).inspect_err(|_| drop(fs::rename(&aside, path))))
             .map_err(|e| Failure::io(Action::Replace, path, e)),
     };
     if moved.is_err() {

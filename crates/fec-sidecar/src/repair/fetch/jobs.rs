@@ -62,8 +62,6 @@ pub(super) struct Jobs {
     claimed: Bits,
     positions: u64,
     block: u64,
-    /// True if any job was made.
-    pub(super) has_any: bool,
     random: SplitMix64,
 }
 
@@ -79,7 +77,12 @@ impl Jobs {
     pub(super) fn new(round: usize, positions: u64, block: u64) -> Jobs {
         // The order of probes is another one in each run.
         let random = SplitMix64::new(RandomState::new().hash_one(round));
-        Jobs { round, next: 0, claimed: Bits::new(positions), positions, block, has_any: false, random }
+        Jobs { round, next: 0, claimed: Bits::new(positions), positions, block, random }
+    }
+
+    /// Tells whether any job was made.
+    pub(super) fn has_any(&self) -> bool {
+        self.claimed.ones().next().is_some()
     }
 
     /// A number below `most`.
@@ -126,7 +129,6 @@ impl Jobs {
             (Work::Blocks(Blocks { entry: span.entry, offset: span.offset, first, count }), count)
         };
         (first..first + count).for_each(|position| self.claimed.set(position));
-        self.has_any = true;
         Some(Job { work, tried: 0 })
     }
 }

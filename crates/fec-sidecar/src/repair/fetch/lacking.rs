@@ -50,12 +50,8 @@ pub(super) fn add_lacking(
         }
         end = span.end();
         let offset = offset + (span.at - base);
-        match spans.last_mut().filter(|last| (last.end(), last.offset + last.len) == (span.at, offset)) {
-            Some(last) => last.len += span.len,
-            None => {
-                spans.push(MovedSpan { at: span.at, len: span.len, source: STASH, offset, is_twin: true })
-            }
-        }
+        let span = MovedSpan { at: span.at, len: span.len, source: STASH, offset, is_twin: true };
+        span.add_to(spans);
     }
 }
 

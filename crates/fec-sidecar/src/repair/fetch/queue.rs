@@ -151,7 +151,7 @@ impl<'a> Queue<'a> {
             if let Some(error) = state.error.take() {
                 return Err(error);
             }
-            if !state.jobs.has_any {
+            if !state.jobs.has_any() {
                 break;
             }
         }

@@ -26,12 +26,11 @@ impl State<'_> {
         if is_new {
             /// Returned jobs that are drawn before they are tried in order.
             const DRAWS: usize = 16;
-            let draws = (0..DRAWS).map(|_| jobs.below(returned.len() as u64) as usize);
             let is_for = |slot: &Option<Job>| {
                 slot.as_ref().is_some_and(|job| job.tried & bit == 0 && !asked.lacks(job))
             };
-            let drawn: Vec<usize> = draws.collect();
-            if let Some(nth) = drawn.into_iter().find(|nth| returned.get(*nth).is_some_and(is_for)) {
+            let mut drawn = (0..DRAWS).map(|_| jobs.below(returned.len() as u64) as usize);
+            if let Some(nth) = drawn.find(|nth| returned.get(*nth).is_some_and(is_for)) {
                 return returned[nth].take();
             }
         }

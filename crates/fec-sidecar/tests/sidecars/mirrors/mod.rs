@@ -250,7 +250,7 @@ fn an_interrupted_fetch_goes_on() {
     assert_eq!(fetched.mirrors[0].taken, first.lacking);
 }
 
-/// Whoever can write beside the sidecar gets no byte believed, and no link followed.
+/// A stash that somebody else wrote gives no byte, and no link is followed.
 #[test]
 fn a_planted_stash_is_not_believed() {
     let (arena, copy) = fragile();

@@ -99,6 +99,13 @@ fn a_stash_serves_without_mirrors() {
     arena.mend_all();
     assert_eq!(back(&arena, &copy), 6);
     assert!(!arena.path("d.fecp.fetched").exists());
+    // The stash of another root stays as it is, and stops no repair that fetches nothing.
+    let mut other = b"fec fetched ".to_vec();
+    other.resize(200, b'0');
+    arena.write("d.fecp.fetched", &other);
+    flip(&arena.path("d/002"), 7);
+    arena.mend_all();
+    assert!(arena.read("d.fecp.fetched") == other);
     // A repair that needs nothing fetched does not mind what somebody has put there.
     arena.write("d.fecp.fetched", b"somebody's");
     flip(&arena.path("d/001"), 7);
