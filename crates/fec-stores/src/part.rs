@@ -327,12 +327,11 @@ impl<'a> StoreRecords<'a> {
     /// Bytes of a shard by its leaves, from a place that is known to have it and gives its outline.
     fn leaves(&self, of: &GroupEntry, set: u32, index: u32, bytes: &Range<usize>) -> Option<Vec<u8>> {
         let outlines = Outlines::new(of.geometry.shape())?;
-        let leaves = outlines.leaves_of(bytes);
-        let first = outlines.leaf(leaves.start).start;
+        let (leaves, around) = outlines.around(bytes);
         let shard = self.layout.shard(set);
         let outline = self.layout.file_len + outlines.outline_at(set);
         let wanted = [
-            shard + first as u64..shard + outlines.leaf(leaves.end - 1).end as u64,
+            shard + around.start as u64..shard + around.end as u64,
             self.proof(set),
             outline..outline + outlines.outline_len() as u64,
         ];
@@ -347,7 +346,7 @@ impl<'a> StoreRecords<'a> {
                 let [found, proof, outline] = <[Vec<u8>; 3]>::try_from(pieces).ok()?;
                 let (group, at) = ((&of.geometry, &of.tree), (set, index));
                 let is_proved = outlines.prove(group, at, (&outline, &proof), leaves.clone(), &found);
-                is_proved.then(|| found[bytes.start - first..bytes.end - first].to_vec())
+                is_proved.then(|| found[bytes.start - around.start..bytes.end - around.start].to_vec())
             });
             match proved.is_some() {
                 true => self.note_came(place),

@@ -22,12 +22,22 @@ def annex_size(data, pos):
 
 
 def take_off_annexes(data):
+    """§9.4: as long as one stands at the end whose two AH are equal"""
     while data[-32:-24] == MAGIC_A:
         start = len(data) - 64 - struct.unpack("<Q", data[-16:-8])[0]
-        if start < 0 or annex_size(data, start)[0] != len(data) - start:
+        if start < 0 or annex_size(data, start) == (None, 0):
             break
         data = data[:start]
     return data
+
+
+def annexes_are_whole(data, pos):
+    while pos < len(data):
+        size = annex_size(data, pos)[0]
+        if size is None:
+            return False
+        pos += size
+    return True
 
 
 Header = namedtuple("Header", "i pg R X M meta_len")
@@ -59,8 +69,8 @@ class ShardFile:
     """The contents of a file under one of its headers: valid = {s: bytes}, roots = {s: (SR, O)}, places = the places of
     the valid shards; meta is None if it is lost."""
 
-    def __init__(self, header, data, bases=None, at=()):
-        """at: the places of the header."""
+    def __init__(self, header, data, whole, at=()):
+        """data: the file without annexes; whole: with them; at: the places of the header."""
         pg, size, meta_size = header.pg, proof_size(header.pg), align(header.meta_len, 64)
         self.header, self.valid, self.roots, self.places = header, {}, {}, []
         a = 192 + meta_size                                                # proofs, body, proofs, meta, the end
@@ -74,7 +84,7 @@ class ShardFile:
         good = []
         for base in bases:
             for start in (base + 192, base + c):
-                copy = data[start:start + meta_size] if start >= 0 else b""
+                copy = whole[start:start + meta_size] if start >= 0 else b""
                 meta = copy[:header.meta_len]
                 if len(copy) == meta_size and digest(pg.hash, meta) == header.M and not any(copy[header.meta_len:]):
                     self.meta = meta
@@ -83,22 +93,22 @@ class ShardFile:
             check_meta(self.meta)
         for base in bases:
             first = max(0, ceil_div(-body - base, pg.L))
-            for s in range(first, min(pg.G, max(0, (len(data) - body - base) // pg.L))):
+            for s in range(first, min(pg.G, max(0, (len(whole) - body - base) // pg.L))):
                 place = base + body + s * pg.L
-                shard = data[place:place + pg.L]
+                shard = whole[place:place + pg.L]
                 d = None if s in self.valid else digest(pg.hash, shard)
                 for start in [other + x + s * size for other in bases for x in (a, b)]:
-                    if s in self.valid or start < 0 or start + size > len(data):
+                    if s in self.valid or start < 0 or start + size > len(whole):
                         continue
                     try:
-                        X, sr, O = follow_proof(pg, d, s, header.i, data[start:start + size])
+                        X, sr, O = follow_proof(pg, d, s, header.i, whole[start:start + size])
                     except Fault:
                         continue
                     if X == header.X:
                         self.valid[s], self.roots[s] = shard, (sr, O)
                         self.places.append((place, place + pg.L))
         self.clean = len(self.valid) == pg.G and bases == [0] and len(data) == total and data[:192] == data[-192:] and len(good) == 2 \
-            and not any(data[a + pg.G * size:body]) and data[a:a + pg.G * size] == data[b:c]
+            and not any(data[a + pg.G * size:body]) and data[a:a + pg.G * size] == data[b:c] and annexes_are_whole(whole, len(data))
 
 
 def header_checks(data):
@@ -108,7 +118,7 @@ def header_checks(data):
 
 def read_shard_file(data, notes):
     """(whether a header of the file checks, the ShardFiles of its headers)"""
-    data = take_off_annexes(data)
+    whole, data = data, take_off_annexes(data)
     found, is_one = {}, False
     for at in dict.fromkeys((0, max(0, len(data) - 192))):
         head = data[at:at + 192]
@@ -121,7 +131,7 @@ def read_shard_file(data, notes):
     result = []
     for header, places in found.items():
         try:
-            result.append(ShardFile(header, data, at=places))
+            result.append(ShardFile(header, data, whole, at=places))
         except Fault as fault:                                   # of the meta
             notes.faults.append(fault)
     return is_one, result

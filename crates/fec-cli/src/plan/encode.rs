@@ -54,6 +54,11 @@ const REFUSALS: Table<line::Encode> = refusals! {
     |line| line.keep && line.secret.sign.is_some() =>
         "encode --sign: what is kept is not signed, and --keep is given",
         "leave --keep out, and replace what is there with -f";
+    |line| line.keep && line.outlines => "encode --outlines: what is kept gets no outlines, and --keep is given",
+        "leave --keep out, and replace what is there with -f";
+    |line| line.outlines && line.hash == line::Hash::Sha256 =>
+        "encode --outlines: BLAKE3 hashes a shard as a tree, whose leaves an outline lists; SHA-256 has none",
+        "leave --outlines or --hash out";
     |line| !line.stores.to.is_empty() && line.force && line.root_file.is_none() =>
         "encode --to: -f is for --root-file; objects in stores are not replaced", "leave -f out";
     |line| (line.files_from.is_some() || line.inputs.len() > 1) && line.outputs.first().is_some_and(|path| is_for_all(path)) =>
@@ -77,6 +82,7 @@ pub(crate) struct Found {
     pub(crate) is_listed: bool,
     pub(crate) keep: bool,
     pub(crate) has_group_size: bool,
+    pub(crate) has_outlines: bool,
     pub(crate) input: Kind,
     /// The output is a folder of shard files.
     pub(crate) to_folder: bool,
@@ -95,6 +101,8 @@ pub(crate) const FOUND: Table<Found> = refusals! {
         "name files or folders with -o";
     |found| found.has_group_size && found.to_folder =>
         "--group-size is for containers: shard files are one group", "";
+    |found| found.has_outlines && !found.to_folder =>
+        "--outlines is for shard files: a container has none", "";
     |found| found.input == Kind::Pipe && found.to_folder =>
         "read {path}: its length is not known, shard files need it", "make a container: -o NAME.fec or -o -";
     |found| found.keep && found.input == Kind::Pipe =>
@@ -328,6 +336,8 @@ mod tests {
             "a -o b -o c",
             "a -",
             "a --keep --sign key",
+            "a --keep --outlines",
+            "a --outlines --hash sha256",
             "a --to one -f",
             "a b -o c",
         ];
@@ -347,6 +357,7 @@ mod tests {
             is_listed: false,
             keep: false,
             has_group_size: false,
+            has_outlines: false,
             input: Kind::File,
             to_folder: false,
             to_pipe: false,
@@ -356,6 +367,7 @@ mod tests {
             Found { is_listed: true, input: Kind::Pipe, ..fine },
             Found { is_listed: true, to_pipe: true, ..fine },
             Found { has_group_size: true, to_folder: true, ..fine },
+            Found { has_outlines: true, ..fine },
             Found { input: Kind::Pipe, to_folder: true, ..fine },
             Found { keep: true, input: Kind::Pipe, ..fine },
             Found { keep: true, to_pipe: true, ..fine },

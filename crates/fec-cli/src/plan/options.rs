@@ -65,6 +65,7 @@ const ENCODE: Command = Command {
         (&["data", "recovery", "redundancy", "set-size", "hash"], ENCODED),
         (&SEAL, ENCODED),
         (&["group-size"], &[CONTAINER, PIPE, SEVERAL]),
+        (&["outlines"], &[SHARDS, SEVERAL]),
         (&["payload-digest", "keep"], &[SHARDS, CONTAINER, SEVERAL]),
         (&["sign", "sign-passphrase-file"], &[SHARDS, CONTAINER, PIPE, SEVERAL]),
         (&["signature"], &[SHARDS, CONTAINER, PIPE]),

@@ -64,6 +64,16 @@ impl Outlines {
         bytes.start / LEAF..bytes.end.div_ceil(LEAF)
     }
 
+    /// The leaves that hold these bytes of a shard, and the bytes of all of them.
+    ///
+    /// # Panics
+    /// As [`leaves_of`](Self::leaves_of).
+    pub fn around(&self, bytes: &Range<usize>) -> (Range<usize>, Range<usize>) {
+        let leaves = self.leaves_of(bytes);
+        let around = self.leaf(leaves.start).start..self.leaf(leaves.end - 1).end;
+        (leaves, around)
+    }
+
     /// Number of annexes.
     pub fn annexes(&self) -> u32 {
         self.sets.div_ceil(self.sets_of_annex)

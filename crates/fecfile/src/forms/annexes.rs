@@ -40,8 +40,19 @@ impl Stripped {
     }
 }
 
-/// Takes the annexes off the end of an object of `len` bytes.
+/// Takes the annexes off the end of an object of `len` bytes, as long as a whole one stands there.
 pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
+    stripped_by(bytes, len, |_| true)
+}
+
+/// Takes the annexes off the end of an object of `len` bytes, as long as one with equal headers stands there. Only
+/// signatures are read: whoever verifies the object compares the checksums of others.
+pub(crate) fn stripped_by_headers(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
+    stripped_by(bytes, len, |_| false)
+}
+
+/// Takes the annexes off the end of an object. Those of kinds that `are_checked` must be whole.
+fn stripped_by(bytes: &dyn ReadAt, len: u64, are_checked: impl Fn(u32) -> bool) -> io::Result<Stripped> {
     let (mut end, mut has_outlines) = (len, false);
     let mut signatures = OfOne::default();
     while let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) {
@@ -49,23 +60,56 @@ pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
         bytes.read_exact_at(at, &mut tail)?;
         let Some(header) = AnnexHeader::read(&tail) else { break };
         let Some(start) = end.checked_sub(header.annex_len() as u64) else { break };
-        let mut whole = vec![0; header.annex_len()];
-        bytes.read_exact_at(start, &mut whole)?;
-        if !header.opens(&whole) {
+        let is_checked = are_checked(header.kind);
+        if is_checked || header.kind == annex::SIGNATURE {
+            let whole = read(bytes, start, &header)?;
+            match header.opens(&whole) {
+                true => signatures.add(header.kind, annex::data(&whole)),
+                false if is_checked => break,
+                false => {}
+            }
+        }
+        let mut head = [0; annex::HEADER_LEN];
+        bytes.read_exact_at(start, &mut head)?;
+        if head != tail {
             break;
         }
-        signatures.add(header.kind, annex::data(&whole));
         has_outlines |= header.kind == annex::OUTLINES;
         end = start;
     }
     Ok(Stripped { len: end, signatures: signatures.list, has_outlines })
 }
 
-/// The kind and the bytes of the annex that begins at `at`, which is whole.
-pub(crate) fn begins_at(bytes: &dyn ReadAt, at: u64) -> io::Result<Option<(u32, Range<u64>)>> {
+/// An annex behind an object.
+pub(crate) struct Annex {
+    pub(crate) kind: u32,
+    pub(crate) place: Range<u64>,
+    /// Its bytes; `None` if it is damaged.
+    pub(crate) whole: Option<Vec<u8>>,
+}
+
+/// The annex that begins at `at` in an object of `len` bytes; `None` if none does.
+///
+/// # Errors
+/// Those of the object.
+pub(crate) fn annex_at(bytes: &dyn ReadAt, at: u64, len: u64) -> io::Result<Option<Annex>> {
+    if at + annex::HEADER_LEN as u64 > len {
+        return Ok(None);
+    }
     let mut head = [0; annex::HEADER_LEN];
     bytes.read_exact_at(at, &mut head)?;
-    Ok(AnnexHeader::read(&head).map(|header| (header.kind, at..at + header.annex_len() as u64)))
+    let Some(header) = AnnexHeader::read(&head) else { return Ok(None) };
+    let end = at + header.annex_len() as u64;
+    let whole = if end <= len { Some(read(bytes, at, &header)?) } else { None };
+    let whole = whole.filter(|whole| header.opens(whole));
+    Ok(Some(Annex { kind: header.kind, place: at..end.min(len), whole }))
+}
+
+/// The bytes of the annex at `at`, unchecked.
+fn read(bytes: &dyn ReadAt, at: u64, header: &AnnexHeader) -> io::Result<Vec<u8>> {
+    let mut whole = vec![0; header.annex_len()];
+    bytes.read_exact_at(at, &mut whole)?;
+    Ok(whole)
 }
 
 /// The annex that holds a signature.

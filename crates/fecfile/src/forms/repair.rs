@@ -125,8 +125,8 @@ impl NewFiles {
         files.iter().map(create).collect::<Result<_>>().map(NewFiles)
     }
 
-    /// Appends the annexes of the old file to each new file, which has `len` bytes so far and those of `written` kinds
-    /// already. Those of `signatures` that the old file lacked follow, because other files may have lost them.
+    /// Appends the whole annexes of the old file to each new file, which has `len` bytes so far and those of `written`
+    /// kinds already. Those of `signatures` that the old file lacked follow, because other files may have lost them.
     ///
     /// # Errors
     /// Those of the files.
@@ -142,20 +142,15 @@ impl NewFiles {
             if let Some(old) = &file.old {
                 let fail = |e| Error::io(Action::Read, file.path.as_path(), e);
                 let old_end = old.size().map_err(fail)?;
-                let bare = annexes::stripped(old.as_ref(), old_end).map_err(fail)?;
+                let bare = annexes::stripped_by_headers(old.as_ref(), old_end).map_err(fail)?;
                 own = bare.signatures;
                 let mut at = bare.len;
-                while at < old_end
-                    && let Some((kind, bytes)) = annexes::begins_at(old.as_ref(), at).map_err(fail)?
-                {
-                    at = bytes.end;
-                    if written.contains(&kind) {
-                        continue;
+                while let Some(annex) = annexes::annex_at(old.as_ref(), at, old_end).map_err(fail)? {
+                    at = annex.place.end;
+                    if let Some(whole) = annex.whole.filter(|_| !written.contains(&annex.kind)) {
+                        out.put(end, &whole)?;
+                        end += whole.len() as u64;
                     }
-                    let mut annex = vec![0; (bytes.end - bytes.start) as usize];
-                    old.read_exact_at(bytes.start, &mut annex).map_err(fail)?;
-                    out.put(end, &annex)?;
-                    end += annex.len() as u64;
                 }
             }
             let room = MOST_OF_ONE.saturating_sub(own.iter().count());

@@ -2,19 +2,25 @@
 
 use crate::made::{POLICY, context, payload};
 use crate::vectors::{read, str_of};
+use fec_base::io::ReadAt;
 use fec_base::io::folder::Folder;
 use fec_base::names::hex;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
+use fec_core::format::annex;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use fec_keys::sign::SecretKey;
 use fecfile::payload::Options;
+use fecfile::report::ShardState;
 use fecfile::within::{Label, SpareRooms, write_in};
-use fecfile::{Archive, Context, Input, Repair, Settings};
+use fecfile::{Archive, Context, Destination, Input, Object, PayloadRange, Repair, Settings};
 use serde_json::Value;
 use std::fs;
+use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 fn options(vector: &Value) -> Options {
     let number = |field: &str| vector[field].as_u64().expect("a number");
@@ -132,4 +138,109 @@ fn a_repair_adds_no_outlines() {
     fs::remove_file(&files[0]).expect("it is removed");
     mend(home.path());
     assert!(fs::read(&files[0]).expect("a file") == before);
+}
+
+/// A file, and the bytes that were read of it.
+struct Counted(Vec<u8>, AtomicU64);
+
+impl ReadAt for Counted {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let rest = &self.0[self.0.len().min(offset as usize)..];
+        let len = rest.len().min(out.len());
+        out[..len].copy_from_slice(&rest[..len]);
+        self.1.fetch_add(len as u64, Relaxed);
+        Ok(len)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+}
+
+/// The shard files of a payload of 4 MB in sets of 10 + 4 shards of 100 KiB, with outlines.
+fn counted(bytes: &Vec<u8>) -> Vec<Arc<Counted>> {
+    let home = tempfile::tempdir().expect("a folder");
+    let code = Code::new(10, 4).expect("a code");
+    let options = Options { set_size: Some(1_000 << 10), outlines: true, ..Options::new(code) };
+    let files = write(home.path(), bytes, &options, &context());
+    files.iter().map(|file| Arc::new(Counted(fs::read(file).expect("a file"), AtomicU64::new(0)))).collect()
+}
+
+/// Bytes `at` of the payload of these files, the number of bytes that this read, and the number of sets that were
+/// mended.
+fn part(files: &[Arc<Counted>], at: Range<u64>) -> (Vec<u8>, u64, u64) {
+    files.iter().for_each(|file| file.1.store(0, Relaxed));
+    let object = |(nth, file): (usize, &Arc<Counted>)| Object::new(nth.to_string(), file.clone());
+    let objects = files.iter().enumerate().map(|file| object(file).expect("an object")).collect();
+    let archive = Archive::open(&Input::Several(objects), None, &context()).expect("it is opened");
+    let (mut out, wanted) = (Vec::new(), PayloadRange { start: at.start, end: Some(at.end) });
+    let restored = archive
+        .restore_range(wanted, None, Destination::writer(&mut out), &context())
+        .expect("it is restored");
+    (out, files.iter().map(|file| file.1.load(Relaxed)).sum(), restored.outcome.mended_sets)
+}
+
+#[test]
+fn a_range_reads_leaves_and_not_records() {
+    let bytes = payload(3, 4_000_000);
+    let files = counted(&bytes);
+    for at in [0..4096, 2_000_000..2_004_096, 16_384..16_385, 3_995_904..4_000_000, 102_000..106_096] {
+        let (out, read, mended) = part(&files, at.clone());
+        assert!(out == bytes[at.start as usize..at.end as usize] && mended == 0, "{at:?}");
+        assert!(read <= 40_000, "{at:?}: {read} bytes");
+    }
+    let (_, read, _) = part(&files, 0..60_000);
+    assert!(read > 100 << 10, "a large part of a record takes all of it: {read}");
+}
+
+/// Each damage leaves the bytes right: they come from the whole record then, or from other shards.
+#[test]
+fn nothing_but_proved_leaves_comes_out() {
+    type Damage = fn(&mut Vec<u8>, usize);
+    let damages: [(&str, bool, Damage); 5] = [
+        ("the leaf", true, |file, plain| {
+            file[plain / 2..].iter_mut().take(90_000).for_each(|byte| *byte ^= 1)
+        }),
+        ("the outlines", false, |file, plain| file[plain + 40..].iter_mut().for_each(|byte| *byte ^= 1)),
+        ("outlines of zeros", false, |file, plain| {
+            let len = file.len();
+            file[plain + 48..len - 32].fill(0);
+        }),
+        ("a file that is cut in its outlines", false, |file, plain| file.truncate(plain + 70)),
+        ("outlines that are not there", false, |file, plain| file.truncate(plain)),
+    ];
+    let bytes = payload(3, 4_000_000);
+    for (name, is_mended, damage) in damages {
+        let mut files = counted(&bytes);
+        let plain = plain_len(&files[0].0);
+        for file in files.iter_mut().take(4) {
+            damage(&mut Arc::get_mut(file).expect("one owner").0, plain);
+        }
+        let mut mended = 0;
+        for start in (0..3_990_000).step_by(49_999) {
+            let (out, _, sets) = part(&files, start..start + 4096);
+            assert!(out == bytes[start as usize..start as usize + 4096], "{name}: {start}");
+            mended += sets;
+        }
+        assert_eq!(mended > 0, is_mended, "{name}");
+    }
+}
+
+/// An annex whose checksum is wrong is told as that, and with its place.
+#[test]
+fn a_damaged_annex_is_named() {
+    let vectors = read("outlines.json");
+    let home = tempfile::tempdir().expect("a folder");
+    let files = write(home.path(), &payload(3, 200_000), &options(&vectors[1]), &context());
+    let mut damaged = fs::read(&files[1]).expect("a file");
+    let (plain, end) = (plain_len(&damaged) as u64, damaged.len() as u64);
+    damaged[plain as usize + 60] ^= 1;
+    fs::write(&files[1], [&damaged[..], &annex::write(1 << 31, b"behind it")].concat())
+        .expect("it is written");
+    let found = open(home.path()).verify(false, &context()).expect("it is verified");
+    let shard = &found.found.shards[1];
+    assert_eq!((shard.state, shard.intact_sets), (ShardState::Damaged, shard.sets));
+    let [damage] = &shard.damage[..] else { panic!("{:?}", shard.damage) };
+    assert_eq!((damage.what.as_str(), damage.bytes.len()), ("an annex damaged", 1));
+    assert_eq!((damage.bytes[0].start, damage.bytes[0].end), (plain, end));
 }

@@ -73,8 +73,7 @@ pub(crate) fn options(args: &line::Encode, key: Option<Arc<SecretKey>>) -> Resul
         },
         sealing: args.seal.sealing()?.map(Arc::new),
         signing: key.filter(|_| args.signature.is_none()),
-        // Stores get them all the same.
-        outlines: false,
+        outlines: args.outlines,
     })
 }
 
@@ -115,6 +114,7 @@ impl<'a> Task<'a> {
             is_listed: is_listed(args),
             keep: args.keep,
             has_group_size: args.group_size.is_some(),
+            has_outlines: args.outlines,
             input,
             to_folder: matches!(target, Some(Target::Folder(_))),
             to_pipe: target.is_some_and(|target| target.path().is_none()),

@@ -1,8 +1,9 @@
-//! Checks every byte of shard files: both headers, both proofs of every set, the body, the zeros
-//! between them, and the length.
+//! Checks every byte of shard files: both headers, both proofs of every set, the body, the zeros between them, the
+//! length, and the annexes.
 
 use super::gather::{Member, Position, ShardFile, ShardSet, read_at};
 use crate::error::Action;
+use crate::forms::annexes;
 use crate::report::{Damage, Examination, ShardReport, ShardState};
 use fec_base::context::{Context, Gauge};
 use fec_base::names::show;
@@ -121,6 +122,7 @@ impl<'a> IndexCheck<'a> {
         let mut damage = Vec::new();
         for mut check in files {
             check.headers_meta_and_zeros();
+            check.annexes();
             damage.extend(check.into_damage());
         }
         let state = match (places.is_empty(), damage.is_empty()) {
@@ -236,6 +238,7 @@ struct FileCheck<'a> {
     damaged_proofs: Ranges,
     damaged_shards: Ranges,
     damaged_zeros: Ranges,
+    damaged_annexes: Ranges,
 }
 
 /// Reads a file. Unreadable bytes count as absent, so a bad sector costs only what it hits; the error is noted.
@@ -275,6 +278,7 @@ impl<'a> FileCheck<'a> {
             damaged_proofs: Ranges::default(),
             damaged_shards: Ranges::default(),
             damaged_zeros: Ranges::default(),
+            damaged_annexes: Ranges::default(),
         }
     }
 
@@ -393,6 +397,28 @@ impl<'a> FileCheck<'a> {
         }
     }
 
+    /// Checks the annexes behind the file.
+    fn annexes(&mut self) {
+        let file = &self.member.file;
+        let mut at = file.len;
+        loop {
+            match annexes::annex_at(file.bytes.as_ref(), at, file.end) {
+                Ok(None) => return,
+                Ok(Some(annex)) => {
+                    if annex.whole.is_none() {
+                        self.damaged_annexes.add(annex.place.start, annex.place.end);
+                    }
+                    at = annex.place.end;
+                }
+                Err(e) => {
+                    self.damaged_annexes.add(at, file.end);
+                    self.error.get_or_insert(e);
+                    return;
+                }
+            }
+        }
+    }
+
     fn into_damage(self) -> Vec<Damage> {
         let file = &self.member.file;
         let damage = |what, bytes| Damage { file: show(&file.place), what, bytes };
@@ -402,6 +428,7 @@ impl<'a> FileCheck<'a> {
             ("proofs", &self.damaged_proofs),
             ("a record, or both of its proofs,", &self.damaged_shards),
             ("zeros", &self.damaged_zeros),
+            ("an annex", &self.damaged_annexes),
         ];
         let parts = parts.into_iter().filter(|(_, ranges)| !ranges.is_empty());
         let mut out: Vec<Damage> =

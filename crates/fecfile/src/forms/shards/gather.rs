@@ -7,7 +7,7 @@ pub(super) use file::{Position, ShardFile, read_at};
 use self::file::{holds_a_shard, is_cut_header, read_header, read_meta, version_of_short};
 use crate::forms::annexes::{self, Stripped};
 use crate::forms::encoded::{Encoded, Load, Records};
-use crate::groups::Groups;
+use crate::groups::{GroupEntry, Groups};
 use crate::input::{Content, Object};
 use crate::leftovers::Leftovers;
 use fec_base::names::show;
@@ -16,6 +16,7 @@ use fec_base::ranges::{Ranges, joined};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
 use fec_core::format::meta::Meta;
+use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, ShardHeader};
 use fec_core::set::{Reading, Run, leaf_is_proved, shard_is_proved};
 use fec_keys::sign::Signatures;
@@ -70,9 +71,9 @@ impl Gathered {
                 return false;
             }
         };
-        let bare = annexes::stripped(bytes.as_ref(), len).unwrap_or_else(|_| Stripped::bare(len));
+        let bare = annexes::stripped_by_headers(bytes.as_ref(), len).unwrap_or_else(|_| Stripped::bare(len));
         self.signatures.absorb(bare.signatures);
-        let mut file = ShardFile::new(path.clone(), bytes, bare.len);
+        let mut file = ShardFile::new(path.clone(), bytes, (bare.len, len));
         file.has_outlines = bare.has_outlines;
         let file = Arc::new(file);
         let Some(headers) = self.headers(&file) else { return false };
@@ -251,6 +252,28 @@ impl Member {
         }
         Ok(state)
     }
+
+    /// Bytes of the shard of `set` by its leaves, from a position at which its outline proves them.
+    fn load_part(&self, of: &ShardSet, set: u32, index: u32, bytes: &Range<usize>) -> Option<Vec<u8>> {
+        let Encoding { geometry, tree, .. } = &of.encoding;
+        let outlines = Outlines::new(geometry.shape()).filter(|_| self.file.has_outlines)?;
+        let (leaves, around) = outlines.around(bytes);
+        let proofs = self.proofs(set, usize::MAX).ok()?;
+        let read = |at: i128, len: usize| {
+            let mut bytes = vec![0; len];
+            matches!(read_at(&self.file, at, &mut bytes), Ok(Some(()))).then_some(bytes)
+        };
+        self.positions.iter().find_map(|position| {
+            let outline = read(position.outline(&outlines, set), outlines.outline_len())?;
+            let found = read(position.shard(set) + around.start as i128, around.len())?;
+            let is_proved = |proof: &Vec<u8>| {
+                let (of, at) = ((geometry, tree), (set, index));
+                outlines.prove(of, at, (&outline, proof), leaves.clone(), &found)
+            };
+            let is_proved = proofs.iter().any(is_proved);
+            is_proved.then(|| found[bytes.start - around.start..bytes.end - around.start].to_vec())
+        })
+    }
 }
 
 impl ShardSet {
@@ -388,6 +411,11 @@ impl Records for ShardLoader<'_> {
 
     fn load(&self, _group: u32, set: u32, wanted: &[u32], reading: &mut Reading<'_>) -> Vec<Load> {
         wanted.iter().map(|index| self.one(set, *index, reading)).collect()
+    }
+
+    fn load_part(&self, _group: &GroupEntry, set: u32, index: u32, bytes: &Range<usize>) -> Option<Vec<u8>> {
+        let members = &self.set.members[index as usize];
+        members.iter().find_map(|member| member.load_part(self.set, set, index, bytes))
     }
 }
 

@@ -5,6 +5,7 @@ use fec_base::program::stages::{self, Stage};
 use fec_base::ranges::Ranges;
 use fec_core::error::{Class, FormatError};
 use fec_core::format::meta::Meta;
+use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{self, Encoding, HEADER_LEN, Layout};
 use std::io;
 use std::ops::Range;
@@ -17,6 +18,8 @@ pub(crate) struct ShardFile {
     pub bytes: Arc<dyn ReadAt>,
     /// Its length in bytes, without annexes.
     pub len: u64,
+    /// Its length with them.
+    pub end: u64,
     /// Ranges of stored bytes, if it has holes.
     pub stored: Option<Ranges>,
     /// Outlines stand in its annexes.
@@ -24,8 +27,9 @@ pub(crate) struct ShardFile {
 }
 
 impl ShardFile {
-    pub(super) fn new(place: PathBuf, bytes: Arc<dyn ReadAt>, len: u64) -> ShardFile {
-        let mut file = ShardFile { place, bytes, len, stored: None, has_outlines: false };
+    /// A file of `end` bytes, of which `len` are in front of its annexes.
+    pub(super) fn new(place: PathBuf, bytes: Arc<dyn ReadAt>, (len, end): (u64, u64)) -> ShardFile {
+        let mut file = ShardFile { place, bytes, len, end, stored: None, has_outlines: false };
         let end_of_first = file.bytes.next_data(0).filter(|data| data.start == 0).map(|data| data.end);
         if end_of_first.is_none_or(|end| end < len) {
             let mut stored = Ranges::default();
@@ -72,16 +76,22 @@ impl Position {
         self.base + i128::from(self.layout.shard(set))
     }
 
+    /// Start of the outline of the shard of `set`.
+    pub(crate) fn outline(&self, outlines: &Outlines, set: u32) -> i128 {
+        self.base + i128::from(self.layout.file_len + outlines.outline_at(set))
+    }
+
     /// Starts of the two copies of the proof of `set`.
     pub(crate) fn proofs(&self, set: u32) -> [i128; 2] {
         self.layout.proofs(set).map(|at| self.base + i128::from(at))
     }
 }
 
-/// Reads exactly the bytes at `at`; `None` when the file does not have all of them.
+/// Reads exactly the bytes at `at`; `None` when the file does not have all of them. An annex may be a forgery over the
+/// file's last bytes, and therefore hides none of them.
 pub(crate) fn read_at(file: &ShardFile, at: i128, out: &mut [u8]) -> io::Result<Option<()>> {
     let _stage = stages::enter(Stage::Read, out.len() as u64);
-    let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.len);
+    let inside = at >= 0 && at + out.len() as i128 <= i128::from(file.end);
     if !inside {
         return Ok(None);
     }
@@ -124,7 +134,7 @@ pub(super) fn read_meta(
 pub(super) fn holds_a_shard(file: &ShardFile, Position { base, layout }: &Position) -> bool {
     let body = base + i128::from(layout.body);
     let last = body + i128::from(layout.body_len - layout.shard_len);
-    let fits = |at: i128| at >= 0 && at + i128::from(layout.shard_len) <= i128::from(file.len);
+    let fits = |at: i128| at >= 0 && at + i128::from(layout.shard_len) <= i128::from(file.end);
     fits(body) || fits(last)
 }
 
