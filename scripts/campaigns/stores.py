@@ -6,7 +6,8 @@ wrong.
 
     PART is faults [COUNT]         2000 faults by proxies
             kills [COUNT]          killed encodes and repairs, 50 points
-            speed [ROUNDS [MIB]]   beside `rclone copy`; with a place down and one slow
+            speed [ROUNDS [MIB]]   encodes beside `rclone copy`
+            losses [ROUNDS [MIB]]  decodes with a place down, one slow and one lying
             ranges [COUNT]         4 KiB out of places with stragglers
             memory [GIB]           a sparse payload, into a server that keeps nothing
 
@@ -176,6 +177,7 @@ class Late(Proxy):
 
 
 def speed(field, rounds, mib):
+    """In each round an encode, one with --enough, and a copy by rclone, in random order."""
     path = field.payload("in", mib << 20)
     size = (mib << 20) * 14 // 10
     many = field.folder / "many"
@@ -184,37 +186,61 @@ def speed(field, rounds, mib):
         with open(many / ("%03d.shard" % i), "wb") as f:
             f.write(field.random.randbytes(1 << 20) * (size // 14 >> 20))
     rclone = store_servers.program("rclone", pathlib.Path(field.tools), field.install)
-    times = {"fec": [], "rclone": []}
+
+    def remote(prefix, endpoint=field.endpoints[0]):
+        return ':s3,provider=Other,access_key_id=testkey,secret_access_key=testsecret,endpoint="%s",force_path_style=true:bucket/%s' % (endpoint, prefix)
+
+    ours = {"fec encode --to": [], "fec encode --to --enough": ["--enough"]}
+    copy = "rclone copy of as many bytes to one of them"
+    times = {name: [] for name in [*ours, copy]}
     for nth in range(rounds):
-        for name in field.random.sample(sorted(times), 2):
+        for name in field.random.sample(sorted(times), len(times)):
+            prefix = "speed%d-%d" % (nth, len(name))
             start = time.monotonic()
-            if name == "fec":
-                done = field.run("encode", path, *CODE, "-q", *field.places("--to", "speed%d" % nth))
-                root = done.stdout.decode().strip()
+            if name == copy:
+                done = subprocess.run([rclone, "copy", "--config", os.devnull, many, remote(prefix)], env=field.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             else:
-                remote = ':s3,provider=Other,access_key_id=testkey,secret_access_key=testsecret,endpoint="%s",force_path_style=true:bucket/copy%d' % (field.endpoints[0], nth)
-                done = subprocess.run([rclone, "copy", "--config", os.devnull, many, remote], env=field.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                done = field.run("encode", path, *CODE, "-q", *ours[name], *field.places("--to", prefix))
             times[name].append(time.monotonic() - start)
             field.hold(done.returncode == 0, "%s: %s" % (name, done.stderr[-300:]))
-    ours, theirs = (statistics.median(times[name]) for name in ("fec", "rclone"))
-    print("| %d MiB as 10 + 4 to five places, medians of %d | s |\n|---|---|\n| fec encode --to | %.2f |\n| rclone copy of as many bytes to one of them | %.2f |\n| ratio | %.2f |" % (mib, rounds, ours, theirs, ours / theirs))
-    # A place is down, and another takes ten times as long to answer.
-    prefix = "speed%d" % (rounds - 1)
-    with contextlib.ExitStack() as stack:
-        usual = [stack.enter_context(slow(endpoint, 0.005)) for endpoint in field.endpoints]
-        late = stack.enter_context(slow(field.endpoints[1], 0.05))
-        well = [proxy.endpoint for proxy in usual]
-        bad = ["http://127.0.0.1:1", late.endpoint] + well[2:]
-        times = {"well": [], "bad": []}
-        for _ in range(rounds):
-            for name in field.random.sample(sorted(times), 2):
-                start = time.monotonic()
-                done = field.run("decode", "--root", root, *field.places("--from", prefix, well if name == "well" else bad), "-o", "out", "-f", "-q")
-                times[name].append(time.monotonic() - start)
-                same = done.returncode == 0 and subprocess.run(["cmp", "-s", path, field.folder / "out"]).returncode == 0
-                field.hold(same, "decode, %s: exit code %d: %s" % (name, done.returncode, done.stderr[-300:]))
-        ours, theirs = (statistics.median(times[name]) for name in ("bad", "well"))
-        print("| decode of it | s |\n|---|---|\n| all well | %.2f |\n| one place down, one ten times as late to answer | %.2f |\n| ratio | %.2f |" % (theirs, ours, ours / theirs))
+            for i, endpoint in enumerate(field.endpoints):
+                made = remote(prefix if name == copy else "%s-%d" % (prefix, i), endpoint)
+                subprocess.run([rclone, "purge", "--config", os.devnull, made], env=field.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print("| %d MiB as 10 + 4 to five places, %d rounds | median, s | of rclone's, median | in the worst round |\n|---|---|---|---|" % (mib, rounds))
+    for name, seconds in times.items():
+        ratios = [a / b for a, b in zip(seconds, times[copy])]
+        print("| %s | %.2f | %.2f | %.2f |" % (name, statistics.median(seconds), statistics.median(ratios), max(ratios)))
+
+
+def losses(field, rounds, mib):
+    """Decodes with all places well, and with one down, one ten times as late, and one that lies in every answer."""
+    path = field.payload("in", mib << 20)
+    print("| %d MiB over five places, one down, one ten times as late, one lying; %d rounds | median, s | worst | bytes, median | worst |\n|---|---|---|---|---|" % (mib, rounds))
+    for code in (["-k", "7", "-m", "8"], ["-k", "33", "-m", "67"]):
+        prefix = "losses-" + code[1]
+        root = field.run("encode", path, *code, "-q", *field.places("--to", prefix)).stdout.decode().strip()
+        found = {"well": [], "bad": []}
+        with contextlib.ExitStack() as stack:
+            well = [stack.enter_context(slow(endpoint, 0.005)).endpoint for endpoint in field.endpoints]
+            for _ in range(rounds):
+                down, late, lying = field.random.sample(range(PLACES), 3)
+                with contextlib.ExitStack() as of_round:
+                    bad = list(well)
+                    bad[down] = "http://127.0.0.1:1"
+                    bad[late] = of_round.enter_context(slow(field.endpoints[late], 0.05)).endpoint
+                    liar = of_round.enter_context(slow(field.endpoints[lying], 0.005))
+                    liar.set_faults("flip:1")
+                    bad[lying] = liar.endpoint
+                    for name in field.random.sample(sorted(found), 2):
+                        start = time.monotonic()
+                        done = field.run("decode", "--root", root, *field.places("--from", prefix, well if name == "well" else bad), "-o", "out", "-f", "--json")
+                        seconds = time.monotonic() - start
+                        same = done.returncode == 0 and subprocess.run(["cmp", "-s", path, field.folder / "out"]).returncode == 0
+                        field.hold(same, "decode, %s: exit code %d: %s" % (name, done.returncode, done.stderr[-300:]))
+                        found[name].append((seconds, json.loads(done.stdout)["fetched_bytes"]))
+        print("| %s + %s, all well | %s |" % (code[1], code[3], " | ".join("%.2f | %.2f" % (statistics.median(of), max(of)) for of in zip(*[(s, b / (mib << 20)) for s, b in found["well"]]))))
+        ratios = [[b / w for w, b in zip(*pair)] for pair in zip(found["well"], found["bad"])]
+        print("| with these, of that | %s |" % " | ".join("%.2f | %.2f" % (statistics.median(of), max(of)) for of in zip(*ratios)))
 
 
 def slow(endpoint, delay):
@@ -319,7 +345,7 @@ def main():
     parser.add_argument("--install", action="store_true")
     parser.add_argument("--server", default="versitygw", choices=("moto", "versitygw", "rclone"))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("what", choices=("faults", "kills", "speed", "ranges", "memory"))
+    parser.add_argument("what", choices=("faults", "kills", "speed", "losses", "ranges", "memory"))
     parser.add_argument("numbers", nargs="*", type=int)
     options = parser.parse_args()
     number = lambda nth, default: options.numbers[nth] if len(options.numbers) > nth else default
@@ -339,7 +365,9 @@ def main():
         elif options.what == "kills":
             kills(field, number(0, 50))
         elif options.what == "speed":
-            speed(field, number(0, 5), number(1, 1024))
+            speed(field, number(0, 7), number(1, 1024))
+        elif options.what == "losses":
+            losses(field, number(0, 20), number(1, 64))
         else:
             ranges(field, number(0, 300))
         return 1 if field.wrong else 0

@@ -1,6 +1,9 @@
 //! Fetches shard files of a segment from the fastest places into a temporary folder. At first one more shard comes than
 //! is needed. Others replace those that are late or damaged.
 //!
+//! The first shard of each place is looked at when it has come, so that replacements of a liar's shards begin at once.
+//! Later ones are looked at by who restores: checking each of them twice would cost a hash of all bytes.
+//!
 //! Each place is asked once for its list. An object is given up after a bounded number of failures, and after it came
 //! damaged twice. Bytes that came before a transfer was left are kept until the object is given up or the fetch ends: a
 //! shard that came from another place may be a lie. The bytes of a segment are therefore bounded: each object comes
@@ -10,9 +13,10 @@ mod running;
 
 pub(super) use running::{Key, Object, Running, Told};
 
+use super::arrived;
 use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
-use super::find::{Candidate, Located, locate, locate_by_key, patience};
+use super::find::{Candidate, Located, locate, locate_by_key};
 use super::lists::Lists;
 use super::places::Places;
 use super::room::Room;
@@ -35,6 +39,9 @@ const TOGETHER: usize = 64;
 const TICK: Duration = Duration::from_millis(20);
 /// An object that came damaged this often is given up.
 const DAMAGED: u32 = 2;
+
+/// The first transfers wait at least so long for other lists, and at most twice as long as the first list took.
+const OTHER_LISTS: Duration = Duration::from_millis(10);
 
 /// Replacements of late shards are bounded: a spare shard for each this many needed ones,
 const HEDGE_EACH: u64 = 4;
@@ -241,11 +248,13 @@ impl<'a> Fetch<'a> {
             let lacking = wanted - self.came.len();
             // At first transfers wait for other lists: the fastest place to list need not be the fastest to give.
             let is_soon = running.asking > 0
-                && running.first_answer.is_none_or(|first| begun.elapsed() < patience(first) / 4);
-            // A spare transfer, and another for each late one.
+                && running.first_answer.is_none_or(|first| begun.elapsed() < (first * 2).max(OTHER_LISTS));
+            // A spare transfer, and another for each late one. A spare one of a liar would be followed by its next.
+            let needed = |running: &Running| running.active.len() < lacking.min(TOGETHER) + running.extra;
             while running.active.len() < (lacking + 1).min(TOGETHER) + running.extra
-                && (!is_soon || self.objects.len() > 2 * lacking)
+                && (!is_soon || self.known() > 2 * lacking)
                 && let Some(key) = self.best(running)
+                && (needed(running) || !self.is_doubtful(key))
             {
                 running.active.insert(key, crew.fetch(self, key));
             }
@@ -267,6 +276,11 @@ impl<'a> Fetch<'a> {
                 return;
             }
         }
+    }
+
+    /// Number of known objects at places that never lied.
+    fn known(&self) -> usize {
+        self.objects.keys().filter(|(_, place)| !self.places.get(*place).has_lied()).count()
     }
 
     /// Tells whether the shards here may suffice together with intact records of damaged ones.
@@ -345,7 +359,8 @@ impl<'a> Fetch<'a> {
             }
             Told::Came(key, came) => {
                 let active = running.active.remove(&key);
-                if active.as_ref().is_some_and(|active| active.is_late) {
+                // No late transfer gets more than one lie in its place.
+                if came.is_damaged || active.as_ref().is_some_and(|active| active.is_late) {
                     running.extra = running.extra.saturating_sub(1);
                 }
                 running.leaving.remove(&key);
@@ -373,6 +388,9 @@ impl<'a> Fetch<'a> {
                 self.begun.remove(&at);
                 self.arrivals += 1;
                 self.came.insert(index, at);
+                if came.is_damaged {
+                    self.is_damaged(index);
+                }
                 return;
             }
             Err(StoreError::Cancelled) => {}
@@ -474,7 +492,17 @@ impl<'scope> Crew<'scope, '_> {
         };
         let (telling, under_way) = (self.telling.clone(), active.clone());
         spawn_or_do(self.scope, move || {
-            let _ = telling.send(Told::Came(key, transfer(&source, &under_way)));
+            let mut came = transfer(&source, &under_way);
+            // A liar is found while other places still give.
+            let place = source.places.get(key.1);
+            if came.done.is_ok() && !place.has_proved() {
+                let Source { encoding, path, .. } = &source;
+                came.is_damaged = !arrived::holds_shard(path, key.0, &encoding.root, &under_way.cancel);
+                if !came.is_damaged {
+                    place.note_proved();
+                }
+            }
+            let _ = telling.send(Told::Came(key, came));
         });
         active
     }

@@ -256,7 +256,7 @@ pub(super) fn ask<T: Sync>(
 }
 
 /// Longest wait for answers when the first one took `first`.
-pub(super) fn patience(first: Duration) -> Duration {
+fn patience(first: Duration) -> Duration {
     (first * PATIENCE).max(LEAST_PATIENCE)
 }
 

@@ -139,6 +139,11 @@ impl Fetch<'_> {
         others
     }
 
+    /// Tells whether an object hedges nothing.
+    pub(super) fn is_doubtful(&self, key: Key) -> bool {
+        self.objects.get(&key).is_none_or(|object| self.doubts(key, object) >= DOUBTFUL)
+    }
+
     /// Number of shards that may come from lying places.
     fn doubtful(&self, running: &Running) -> usize {
         let may = |(key, object): &(Key, &Object)| !object.is_late && self.liars.contains(&key.1);
@@ -162,16 +167,25 @@ impl Fetch<'_> {
     /// Late transfers that have no other one beside them.
     fn late(&self, running: &Running) -> Vec<Key> {
         let Some(after) = self.late_after() else { return Vec::new() };
-        let is_late = |active: &Active| !active.is_late && active.started.elapsed() >= after;
+        let is_late = |active: &Active| {
+            !active.is_late && !self.is_looked_at(active) && active.started.elapsed() >= after
+        };
         running.active.iter().filter(|(_, active)| is_late(active)).map(|(key, _)| *key).collect()
     }
 
     /// Tells whether all transfers under way are late.
     pub(super) fn are_late(&self, running: &Running) -> bool {
         let after = self.late_after();
-        let is_late =
-            |active: &Active| active.is_late || after.is_some_and(|after| active.started.elapsed() >= after);
+        let is_late = |active: &Active| {
+            let is_over = || after.is_some_and(|after| active.started.elapsed() >= after);
+            active.is_late || !self.is_looked_at(active) && is_over()
+        };
         running.active.values().all(is_late)
+    }
+
+    /// Tells whether all bytes of a transfer are here: what is left is a look at them, which no other place shortens.
+    fn is_looked_at(&self, active: &Active) -> bool {
+        active.bytes() >= self.encoding.layout().file_len
     }
 
     /// Transfers much slower than the places that could give enough other shards. If all places are equally slow, none
@@ -184,11 +198,9 @@ impl Fetch<'_> {
         let known = self.speeds(&running.active);
         let best = known.values().copied().fold(0.0, f64::max);
         let speed = |place: usize| known.get(&place).copied().unwrap_or(best);
-        let is_good =
-            |key: Key| self.objects.get(&key).is_some_and(|object| self.doubts(key, object) < DOUBTFUL);
         let open = || {
             let all = self.open(running).map(|(key, _)| key).chain(running.active.keys().copied());
-            all.filter(|key| is_good(*key))
+            all.filter(|key| !self.is_doubtful(*key))
         };
         let mut by_speed: Vec<(f64, u32)> = open().map(|(index, place)| (speed(place), index)).collect();
         by_speed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));

@@ -16,6 +16,7 @@
 //! No answer of a store is believed. Keys follow from roots, the ordinary reader proves each byte, and a list is read
 //! for keys that can be ours; a list that leads back or does not end is left.
 
+mod arrived;
 pub mod audit;
 pub mod call;
 mod cloud;

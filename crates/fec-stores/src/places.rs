@@ -33,6 +33,8 @@ pub struct Place {
     speed: Mutex<Option<f64>>,
     /// The place has given a wrong object.
     has_lied: AtomicBool,
+    /// The place has given a shard that was found intact.
+    has_proved: AtomicBool,
 }
 
 /// The places of an operation.
@@ -161,6 +163,7 @@ impl Place {
             failures: AtomicU32::new(0),
             speed: Mutex::default(),
             has_lied: AtomicBool::new(false),
+            has_proved: AtomicBool::new(false),
         }
     }
 
@@ -209,6 +212,16 @@ impl Place {
     /// Notes that it gave a wrong object.
     pub(super) fn note_lie(&self) {
         self.has_lied.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that it gave a shard that was found intact.
+    pub(super) fn note_proved(&self) {
+        self.has_proved.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether it ever gave a shard that was found intact.
+    pub(super) fn has_proved(&self) -> bool {
+        self.has_proved.load(Ordering::Relaxed)
     }
 
     /// Tells whether it ever gave a wrong object.

@@ -1,5 +1,6 @@
 //! Finds a payload in stores by its root, and restores it.
 
+use super::arrived::is_own_intact;
 use super::error::StoresError;
 use super::fetch::Fetch;
 use super::keys;
@@ -7,7 +8,6 @@ use super::lists::Lists;
 use super::manifest;
 use super::placement::Placement;
 use super::places::Places;
-use super::room::Room;
 use super::target::{Scheme, Target};
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Error, ErrorKind, Place, Result};
@@ -20,7 +20,7 @@ use fec_core::format::manifest::{Manifest, ManifestTarget};
 use fec_core::format::seal::SealedKind;
 use fec_keys::age::Keys;
 use fecfile::error::EncodingError;
-use fecfile::report::{Restored, ShardReport};
+use fecfile::report::Restored;
 use fecfile::seal::Opener;
 use fecfile::within::{End, Extent, Opening, PayloadPart, Unsealed, opener};
 use fecfile::{Archive, Input, PayloadRange};
@@ -379,17 +379,6 @@ impl<'a> Stored<'a> {
         };
         Error::new(Action::Decode, few)
     }
-}
-
-/// Tells whether the file of the object with this index is intact. Other files may claim the index too, and say nothing
-/// about this one. A file that is another shard of the encoding counts as damaged.
-pub(super) fn is_own_intact(shards: &[ShardReport], index: u32) -> bool {
-    let own = Room::shard_name(index);
-    let report = shards.iter().find(|shard| shard.index == index);
-    report.is_some_and(|shard| {
-        shard.files.iter().any(|file| file.ends_with(&own))
-            && !shard.damage.iter().any(|damage| damage.file.ends_with(&own))
-    })
 }
 
 /// The error of an operation that a store's error ended.

@@ -93,6 +93,8 @@ pub(super) struct Came {
     pub(super) moved: u64,
     /// Bytes that are here if the file is not whole.
     pub(super) bytes: u64,
+    /// The file came whole, was looked at, and is not the shard.
+    pub(super) is_damaged: bool,
 }
 
 /// Fetches a shard file. Bytes that came before are not fetched again.
@@ -102,7 +104,7 @@ pub(super) fn transfer(source: &Source<'_>, active: &Active) -> Came {
     let started = Instant::now();
     let done = if is_on { fetch(source, active) } else { Err(StoreError::Cancelled) };
     let done = done.and_then(|()| fs::rename(&source.partial, &source.path).map_err(|e| sink_failed(&e)));
-    Came { done, time: started.elapsed(), moved: active.moved(), bytes: active.bytes() }
+    Came { done, time: started.elapsed(), moved: active.moved(), bytes: active.bytes(), is_damaged: false }
 }
 
 fn sink_failed(error: &std::io::Error) -> StoreError {

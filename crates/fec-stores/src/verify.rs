@@ -1,5 +1,6 @@
 //! Verifies a payload in stores, by a few bytes of each object or by all.
 
+use super::arrived::is_own_intact;
 use super::error::{StoreError, StoresError, note};
 use super::fetch::Fetch;
 use super::find::{self, Candidate, Search, Told};
@@ -9,7 +10,7 @@ use super::placement::{Placement, Survival};
 use super::places::Places;
 use super::put::{Expected, is_ours};
 use super::room::Room;
-use super::stored::{Stored, failure, is_own_intact};
+use super::stored::{Stored, failure};
 use super::transfer::{Active, Source, transfer};
 use fec_base::context::{Context, Gauge};
 use fec_base::error::{Action, Class, Error, Place, Result};

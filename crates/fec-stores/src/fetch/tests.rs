@@ -72,7 +72,7 @@ pub(crate) fn with_fetch(test: impl FnOnce(&mut Fetch<'_>, &Silent, u64)) {
 
 /// A transfer that ended after `bytes` of its object.
 fn came(done: Result<()>, bytes: u64) -> Came {
-    Came { done, time: Duration::from_secs(1), moved: bytes, bytes }
+    Came { done, time: Duration::from_secs(1), moved: bytes, bytes, is_damaged: false }
 }
 
 /// Writes a body that is not whole, as a transfer does, and notes how the transfer ended.
@@ -134,6 +134,19 @@ fn silence_is_met_three_times() {
             fetch.note_came(key, came);
         }
         assert!(fetch.objects[&key].is_out, "it is given up");
+    });
+}
+
+/// A shard that was looked at and is damaged does not count, and its place is doubted at once.
+#[test]
+fn a_liar_is_known_when_its_first_shard_is_here() {
+    with_fetch(|fetch, _, len| {
+        for key in [(0, 0), (1, 0), (1, 1)] {
+            add(fetch, key, 0, false);
+        }
+        fetch.note_came((0, 0), Came { is_damaged: true, ..came(Ok(()), len) });
+        assert!(fetch.count() == 0 && fetch.has_damaged() && fetch.arrivals() == 1);
+        assert_eq!(fetch.best(&Running::default()), Some((1, 1)));
     });
 }
 
