@@ -5,6 +5,7 @@ wrong.
     stores.py --fec BIN [--tools DIR] [--install] [--server moto|versitygw|rclone] PART
 
     PART is faults [COUNT]         2000 faults by proxies
+            forgets [COUNT]        500 faults by proxies while encodings are listed and removed
             kills [COUNT]          killed encodes and repairs, 50 points
             speed [ROUNDS [MIB]]   encodes beside `rclone copy`
             losses [ROUNDS [MIB]]  decodes with a place down, one slow and one lying
@@ -130,6 +131,57 @@ def faults(field, count):
                 field.hold(done.returncode == 0, "verify without faults: exit code %d: %s" % (done.returncode, done.stderr[-300:]))
                 done = field.run("decode", "-o", "-", *again)
                 field.hold(done.returncode == 0 and done.stdout == bytes_in, "decode without faults: exit code %d: %s" % (done.returncode, done.stderr[-300:]))
+    print("%d runs, %d faults: %s" % (runs, sum(counts.values()), ", ".join("%s %d" % item for item in sorted(counts.items()))))
+    print("exit codes: " + ", ".join("%s %d: %d" % (what, code, times) for (what, code), times in sorted(codes.items())))
+
+
+def forgets(field, count):
+    """Lists and removes one of two encodings in the same places, by proxies that do wrong, until they did `count`
+    faults."""
+    counts, runs, codes = {}, 0, {}
+    with contextlib.ExitStack() as stack:
+        proxies = [stack.enter_context(Proxy(endpoint.split("://")[-1], seed=i, delay=0.05)) for i, endpoint in enumerate(field.endpoints)]
+        endpoints = [proxy.endpoint for proxy in proxies]
+        while sum(counts.values()) < count:
+            runs += 1
+            prefix, segment = "forget%d" % runs, field.random.choice(("100K", "1M"))
+            roots = []
+            for name in ("goes", "stays"):
+                path = field.payload(name, field.random.choice((0, 5_000, 300_000)))
+                roots.append(field.run("encode", path, *CODE, "--segment-size", segment, *field.places("--to", prefix)).stdout.decode().strip())
+            goes, stays = roots
+
+            def named(endpoints, *options):
+                done = field.run("list", "--json", *options, *field.places("--from", prefix, endpoints))
+                found = json.loads(done.stdout)
+                return done.returncode, {of["root"]: of["state"] for of in found["encodings"]}, found["alone"]
+
+            for proxy in proxies:
+                proxy.set_faults(PASSING if runs % 2 else PASSING + "," + LYING)
+            options = ["--timeout", "2s", "--retries", "8"]
+            code, found, _ = named(endpoints, *options)
+            codes["list", code] = codes.get(("list", code), 0) + 1
+            field.hold(code in (0, 1, 3, 4), "list: exit code %d" % code)
+            field.hold(set(found) <= {goes, stays}, "list names what is not there: %s" % found)
+            field.hold(code != 0 or found == {goes: "intact", stays: "intact"}, "list says at exit code 0: %s" % found)
+            done = field.run("forget", "--root", goes, "--yes", *options, *field.places("--from", prefix, endpoints))
+            codes["forget", done.returncode] = codes.get(("forget", done.returncode), 0) + 1
+            field.hold(done.returncode in (0, 1, 2, 3, 4), "forget: exit code %d: %s" % (done.returncode, done.stderr[-300:]))
+            for proxy in proxies:
+                for name, times in proxy.counts.items() - {("requests", proxy.counts["requests"])}:
+                    counts[name] = counts.get(name, 0) + times
+                proxy.set_faults("")
+            code, found, alone = named(field.endpoints)
+            field.hold(done.returncode != 0 or (code == 0 and set(found) == {stays} and not alone), "after forget said 0: %s, alone %s" % (found, alone))
+            if done.returncode != 0:
+                again = field.run("forget", "--root", goes, "--yes", *field.places("--from", prefix))
+                field.hold(again.returncode in (0, 3), "forget without faults, after %d: exit code %d: %s" % (done.returncode, again.returncode, again.stderr[-300:]))
+                code, found, alone = named(field.endpoints)
+                field.hold(code == 0 and set(found) == {stays} and not alone, "after a second forget: %s, alone %s" % (found, alone))
+            whole = field.run("decode", "-o", "-", "--root", stays, *field.places("--from", prefix))
+            field.hold(whole.returncode == 0 and whole.stdout == path.read_bytes(), "the other encoding: exit code %d" % whole.returncode)
+            deep = field.run("verify", "--deep", "--root", stays, *field.places("--from", prefix))
+            field.hold(deep.returncode == 0, "the other encoding: verify --deep gave %d" % deep.returncode)
     print("%d runs, %d faults: %s" % (runs, sum(counts.values()), ", ".join("%s %d" % item for item in sorted(counts.items()))))
     print("exit codes: " + ", ".join("%s %d: %d" % (what, code, times) for (what, code), times in sorted(codes.items())))
 
@@ -345,7 +397,7 @@ def main():
     parser.add_argument("--install", action="store_true")
     parser.add_argument("--server", default="versitygw", choices=("moto", "versitygw", "rclone"))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("what", choices=("faults", "kills", "speed", "losses", "ranges", "memory"))
+    parser.add_argument("what", choices=("faults", "forgets", "kills", "speed", "losses", "ranges", "memory"))
     parser.add_argument("numbers", nargs="*", type=int)
     options = parser.parse_args()
     number = lambda nth, default: options.numbers[nth] if len(options.numbers) > nth else default
@@ -362,6 +414,8 @@ def main():
         field.tools, field.install = options.tools or store_servers.default_tools(), options.install
         if options.what == "faults":
             faults(field, number(0, 2000))
+        elif options.what == "forgets":
+            forgets(field, number(0, 500))
         elif options.what == "kills":
             kills(field, number(0, 50))
         elif options.what == "speed":
