@@ -171,6 +171,7 @@ impl Known {
 
 /// Ranges of a shard file that are fetched at the same time, and the bytes of each.
 type Wanted = [Range<u64>];
+type Piece = std::result::Result<Vec<u8>, StoreError>;
 type Pieces = Vec<Vec<u8>>;
 
 impl<'a> StoreRecords<'a> {
@@ -356,18 +357,26 @@ impl<'a> StoreRecords<'a> {
         })
     }
 
-    /// Ranges of a shard file from a place. When they are late, they are requested a second time.
+    /// Ranges of a shard file from a place, at the same time.
     fn from(&self, place: usize, index: u32, wanted: &Wanted) -> std::result::Result<Pieces, StoreError> {
+        let pieces: Vec<_> = wanted.iter().map(|_| Mutex::new(Err(StoreError::GivenUp))).collect();
+        let range = |nth: usize| *lock(&pieces[nth]) = self.range(place, index, &wanted[nth]);
+        Threads(wanted.len()).run(wanted.len(), &range);
+        pieces.into_iter().map(into_value).collect()
+    }
+
+    /// A range of a shard file from a place. When it is late, it is requested a second time.
+    fn range(&self, place: usize, index: u32, range: &Range<u64>) -> Piece {
         let (started, cancel) = (Instant::now(), self.stored.places.cancel.child());
         let came = [AtomicU64::new(0), AtomicU64::new(0)];
-        let all = wanted.iter().map(|range| range.end - range.start).sum();
+        let all = range.end - range.start;
         std::thread::scope(|scope| {
-            let (telling, told): (Sender<std::result::Result<Pieces, StoreError>>, _) = channel();
+            let (telling, told): (Sender<Piece>, _) = channel();
             let ask = |came| {
                 let (telling, cancel) = (telling.clone(), &cancel);
                 spawn_or_do(scope, move || {
                     // A failed send means that the receiver is gone.
-                    let _ = telling.send(self.get(place, index, wanted, cancel, came));
+                    let _ = telling.send(self.get(place, index, range, cancel, came));
                 });
             };
             ask(&came[0]);
@@ -397,30 +406,18 @@ impl<'a> StoreRecords<'a> {
         })
     }
 
-    /// Fetches ranges of a shard file at the same time.
-    fn get(
-        &self,
-        place: usize,
-        index: u32,
-        wanted: &Wanted,
-        cancel: &Cancel,
-        came: &AtomicU64,
-    ) -> std::result::Result<Pieces, StoreError> {
+    /// Fetches a range of a shard file.
+    fn get(&self, place: usize, index: u32, range: &Range<u64>, cancel: &Cancel, came: &AtomicU64) -> Piece {
         let key = keys::shard(&self.encoding.root, index);
-        let fetch = |range: &Range<u64>| {
-            self.stored.places.retry(place, cancel, |store, call| {
-                let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
-                let sink = &mut |part: &[u8]| {
-                    bytes.extend_from_slice(part);
-                    came.fetch_add(part.len() as u64, Relaxed);
-                    Ok(())
-                };
-                store.get(&key, range.clone(), sink, call).map(|()| bytes)
-            })
-        };
-        let pieces: Vec<_> = wanted.iter().map(|_| Mutex::new(Err(StoreError::GivenUp))).collect();
-        Threads(wanted.len()).run(wanted.len(), &|nth| *lock(&pieces[nth]) = fetch(&wanted[nth]));
-        pieces.into_iter().map(into_value).collect()
+        self.stored.places.retry(place, cancel, |store, call| {
+            let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+            let sink = &mut |part: &[u8]| {
+                bytes.extend_from_slice(part);
+                came.fetch_add(part.len() as u64, Relaxed);
+                Ok(())
+            };
+            store.get(&key, range.clone(), sink, call).map(|()| bytes)
+        })
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Ways {
     pub(crate) deletes: Deletes,
     /// The first put of each object fails.
     pub(crate) fails_first: bool,
+    /// The first read of more than 4 KiB of each shard takes so long.
+    pub(crate) straggles: Option<Duration>,
 }
 
 /// Behaviours of deletes.
@@ -90,6 +92,8 @@ pub(crate) struct Calls {
     pub(crate) deletes: u64,
     /// Shards read at the same time, and the most of them.
     pub(crate) reading: (u64, u64),
+    /// Reads of shards, whole or in part.
+    pub(crate) reads: u64,
     /// Reads of each object from its start, and bytes of it given.
     pub(crate) gets: BTreeMap<String, (u64, u64)>,
 }
@@ -102,7 +106,7 @@ pub(crate) struct Memory {
     ways: Mutex<Ways>,
     calls: Mutex<Calls>,
     all: AtomicU64,
-    /// Objects whose first put failed.
+    /// Objects whose first put failed, or whose first read took long.
     failed: Mutex<BTreeSet<String>>,
     random: Mutex<SplitMix64>,
 }
@@ -238,7 +242,10 @@ impl ObjectStore for Memory {
         call: &Call<'_>,
     ) -> Result<(), StoreError> {
         let is_start = u64::from(range.start == 0);
-        let ways = self.answers(|calls| calls.gets.entry(key.to_owned()).or_default().0 += is_start)?;
+        let ways = self.answers(|calls| {
+            calls.gets.entry(key.to_owned()).or_default().0 += is_start;
+            calls.reads += u64::from(key.ends_with(".shard"));
+        })?;
         let mut bytes = self.find(key, &ways)?;
         let len = bytes.len();
         for _ in 0..ways.flips.min(len) {
@@ -261,6 +268,11 @@ impl ObjectStore for Memory {
                 true => StoreError::Silent("no answer".into()),
                 false => StoreError::Cancelled,
             });
+        }
+        if let Some(time) = ways.straggles.filter(|_| is_shard && hold(&self.failed).insert(key.to_owned()))
+            && !is_held(time)
+        {
+            return Err(StoreError::Cancelled);
         }
         let mut gone = 0;
         for piece in part.chunks(PIECE) {
