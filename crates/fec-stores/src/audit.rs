@@ -1,9 +1,10 @@
 //! Audits a payload in stores: a few leaves of each place, chosen at random and proved to the root, tell how much of it
 //! the place can have lost at most.
 //!
-//! Each look is at a byte chosen by itself among all that the place holds: at the leaf that this byte is in, or at the
-//! record where a shard has no outline. A place that has lost a share p of its bytes, wherever they are, gives n looks
-//! right with a probability of at most (1 − p)^n. The places do not know the seed, and each is looked at by itself.
+//! All bytes of a place are cut into as many equal parts as there are looks. Each look is at a byte of its part that is
+//! chosen at random: at the leaf that this byte is in, or at the record where a shard has no outline. A place that has
+//! lost a share p of its bytes, wherever they are, gives n looks right with a probability of at most (1 − p)^n. The
+//! places do not know the seed, and each is looked at by itself.
 
 mod chance;
 mod looks;
@@ -164,7 +165,7 @@ impl Stored<'_> {
         let all = held.iter().map(|object| object.len).sum();
         let mut count = chance::looks(audit.confidence, audit.rot, MOST_LOOKS);
         loop {
-            // Places that hold the same objects are looked at elsewhere. Fewer looks are the first of more.
+            // Places that hold the same objects are looked at elsewhere.
             let mut random = SplitMix64::new(audit.seed ^ SplitMix64::new(place as u64).next());
             let drawn = chance::drawn(all, count, &mut random);
             let groups = looks::groups(&drawn, held, |object| self.encoding(object));

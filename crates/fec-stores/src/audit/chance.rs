@@ -1,4 +1,8 @@
-//! The statistics of an audit: each look is at a byte chosen at random.
+//! The statistics of an audit: all bytes are cut into as many equal parts as there are looks, and each look is at a byte
+//! of its part that is chosen at random.
+//!
+//! Let p_i be the lost share of part i, and p their mean. All looks miss with the probability Π (1 − p_i) ≤ (1 − p)^n.
+//! That is no more than if each were drawn from all bytes, and 0 if the lost bytes are one stretch of two parts or more.
 
 use fec_core::random::SplitMix64;
 
@@ -15,7 +19,8 @@ pub(super) fn looks(confidence: f64, lost: f64, most: u64) -> u64 {
 }
 
 /// The largest share of lost bytes at which so few of the looks are `wrong` with a probability of 1 − `confidence`:
-/// the upper end of the one-sided interval of Clopper and Pearson (Biometrika 26, 1934).
+/// the upper end of the one-sided interval of Clopper and Pearson (Biometrika 26, 1934). For looks in parts it holds
+/// from (`wrong` + 1) / `looks` on (Hoeffding, Annals of Mathematical Statistics 27, 1956, theorem 4).
 ///
 /// Cost: 60 sums of `wrong` terms.
 pub(super) fn most_lost(looks: u64, wrong: u64, confidence: f64) -> f64 {
@@ -31,7 +36,7 @@ pub(super) fn most_lost(looks: u64, wrong: u64, confidence: f64) -> f64 {
             high = middle;
         }
     }
-    high
+    high.max((wrong + 1) as f64 / looks as f64)
 }
 
 /// The probability that at most `wrong` of `looks` meet lost bytes of this share.
@@ -47,12 +52,16 @@ fn at_most(looks: u64, wrong: u64, lost: f64) -> f64 {
     sum
 }
 
-/// `count` numbers below `all`, each chosen by itself, in order and without repetition.
+/// A number of each of `count` equal parts of those below `all`, in order and without repetition. Parts may begin
+/// within a number.
 pub(super) fn drawn(all: u64, count: u64, random: &mut SplitMix64) -> Vec<u64> {
-    // The high half of the product is uniform but for one part in 2^64 / `all`.
-    let one = |_| ((u128::from(random.next()) * u128::from(all)) >> 64) as u64;
+    let all = u128::from(all);
+    let one = |part: u64| {
+        // The high half of the product is uniform but for one part in 2^64 / `all`.
+        let within = (u128::from(random.next()) * all) >> 64;
+        ((u128::from(part) * all + within) / u128::from(count)) as u64
+    };
     let mut drawn: Vec<u64> = (0..count).map(one).collect();
-    drawn.sort_unstable();
     drawn.dedup();
     drawn
 }
@@ -86,14 +95,46 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_spread_over_all() {
+    fn each_part_has_a_draw() {
         let mut random = SplitMix64::new(7);
-        let all = 1 << 60;
-        let drawn = drawn(all, 4000, &mut random);
-        assert!(drawn.is_sorted() && drawn.len() == 4000 && drawn[3999] < all);
-        let of_each: Vec<usize> =
-            (0..4).map(|quarter| drawn.iter().filter(|one| **one >> 58 == quarter).count()).collect();
-        assert!(of_each.iter().all(|count| (900..1100).contains(count)), "{of_each:?}");
-        assert_eq!(super::drawn(3, 100, &mut random), [0, 1, 2]);
+        for (all, count) in [(1u64 << 60, 4000), (1000, 7), (1000, 1000), (5, 3)] {
+            for _ in 0..100 {
+                let drawn = drawn(all, count, &mut random);
+                assert!(drawn.is_sorted() && drawn.len() as u64 <= count);
+                for part in 0..u128::from(count) {
+                    let of = |number: u128| (number * u128::from(all) / u128::from(count)) as u64;
+                    let (from, to) = (of(part), of(part + 1));
+                    assert!(drawn.iter().any(|one| (from..=to).contains(one)), "{all} {count} {part}");
+                }
+            }
+        }
+        assert_eq!(drawn(3, 100, &mut random), [0, 1, 2]);
+    }
+
+    /// Every number comes as often, also where parts begin within numbers.
+    #[test]
+    fn draws_are_uniform() {
+        let (mut random, mut of_each) = (SplitMix64::new(7), [0u32; 10]);
+        for _ in 0..10_000 {
+            drawn(10, 3, &mut random).into_iter().for_each(|one| of_each[one as usize] += 1);
+        }
+        // A number in two parts is drawn twice at times, and then counts once: at most one time in nine.
+        assert!(of_each.iter().all(|count| (2500..3200).contains(count)), "{of_each:?}");
+    }
+
+    /// A hole that has two parts in it is always met, one of scattered bytes as often as by draws from all.
+    #[test]
+    fn no_kind_of_loss_is_met_less_often_than_promised() {
+        let (all, count) = (1u64 << 30, looks(0.99, 0.01, 1 << 20));
+        let lost = all / 100;
+        let met = |is_lost: &dyn Fn(u64) -> bool, seed: u64| {
+            drawn(all, count, &mut SplitMix64::new(seed)).into_iter().any(is_lost)
+        };
+        for seed in 0..500 {
+            let start = SplitMix64::new(seed).next() % (all - lost);
+            assert!(met(&|byte| (start..start + lost).contains(&byte), seed), "a hole at {start}");
+        }
+        let scattered = (0..5000).filter(|seed| met(&|byte| (byte >> 14) % 100 == seed % 100, *seed)).count();
+        assert!(scattered >= 4925, "{scattered} of 5000");
     }
 }
