@@ -1,8 +1,9 @@
-//! The statistics of an audit: all bytes are cut into as many equal parts as there are looks, and each look is at a byte
-//! of its part that is chosen at random.
+//! The statistics of an audit: all bytes are cut into as many equal parts as there are looks, and each look is at a
+//! byte of its part that is chosen at random.
 //!
 //! Let p_i be the lost share of part i, and p their mean. All looks miss with the probability Π (1 − p_i) ≤ (1 − p)^n.
-//! That is no more than if each were drawn from all bytes, and 0 if the lost bytes are one stretch of two parts or more.
+//! That is no more than if each were drawn from all bytes, and 0 if the lost bytes are one stretch of two parts or
+//! more.
 
 use fec_core::random::SplitMix64;
 
