@@ -2,6 +2,7 @@
 
 use super::check;
 use super::profile::{self, Profile};
+use super::renewed::Renewed;
 use super::transport::{Connector, one_line, root_of};
 use crate::error::StoreError;
 use crate::target::{Scheme, Target};
@@ -58,12 +59,18 @@ fn amazon(target: &Target) -> Result<Service, StoreError> {
     check::amazon_variables()?;
     // A profile named with the target comes before the environment, any other profile after it.
     let of_environment = target.profile.is_none() && is_set("AWS_ACCESS_KEY_ID");
+    let source = profile::Source::new(target.profile.as_deref());
+    // A change between the stamp and the reading shows as one.
+    let stamp = source.stamp();
     let profile = match of_environment {
-        true => profile::read(None).unwrap_or_default(),
-        false => profile::read(target.profile.as_deref())?,
+        true => source.read().unwrap_or_default(),
+        false => source.read()?,
     };
-    check_profile(&profile)?;
+    profile.check()?;
     let (mut builder, unsigned) = amazon_credentials(&profile, of_environment);
+    if let Some(credential) = profile.credential().filter(|_| !of_environment) {
+        builder = builder.with_credentials(Arc::new(Renewed::new(source, stamp, credential)));
+    }
     let endpoint = target.endpoint.clone();
     let endpoint = endpoint
         .or_else(|| value_of("AWS_ENDPOINT_URL_S3"))
@@ -103,36 +110,12 @@ fn hosted(endpoint: &str, bucket: &str) -> String {
     format!("{scheme}://{bucket}.{host}")
 }
 
-/// Checks the values of a profile before they come into requests.
-fn check_profile(profile: &Profile) -> Result<(), StoreError> {
-    for value in [
-        profile.key_id.as_deref(),
-        profile.secret.as_deref().map(String::as_str),
-        profile.token.as_deref().map(String::as_str),
-    ] {
-        value.map_or(Ok(()), |value| check::credential("a credential in the profile", value))?;
-    }
-    profile.region.as_deref().map_or(Ok(()), |region| check::region("the region in the profile", region))?;
-    profile
-        .endpoint
-        .as_deref()
-        .map_or(Ok(()), |endpoint| check::endpoint("the endpoint_url in the profile", endpoint))
-}
-
-/// A builder with credentials: those of the profile, unless the environment goes first. Without any it does not sign,
-/// and the hint for that comes with it.
+/// A builder for credentials: those of the profile, unless the environment goes first. Without any it does not sign, and
+/// the hint for that comes with it.
 fn amazon_credentials(profile: &Profile, of_environment: bool) -> (AmazonS3Builder, Option<&'static str>) {
-    match (&profile.key_id, &profile.secret) {
+    match profile.key_id {
         // The environment is left out: a token there belongs to another key.
-        (Some(key_id), Some(secret)) if !of_environment => {
-            let builder =
-                AmazonS3Builder::new().with_access_key_id(key_id).with_secret_access_key(secret.as_str());
-            let builder = match &profile.token {
-                Some(token) => builder.with_token(token.as_str()),
-                None => builder,
-            };
-            (builder, None)
-        }
+        Some(_) if !of_environment => (AmazonS3Builder::new(), None),
         _ if of_environment || has_amazon_credentials() => (AmazonS3Builder::from_env(), None),
         _ => (AmazonS3Builder::from_env().with_skip_signature(true), Some(FOR_S3)),
     }

@@ -3,9 +3,9 @@
 //! goes for too long.
 //!
 //! Credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY
-//! and the services' other variables), for S3 also from the files of AWS, and on machines of these clouds from the
-//! service there. Without credentials requests go unsigned, which is enough to read public buckets. HTTPS_PROXY and
-//! NO_PROXY set proxies.
+//! and the services' other variables), for S3 also from the files of AWS, which are read anew when they change, and on
+//! machines of these clouds from the service there. Without credentials requests go unsigned, which is enough to read
+//! public buckets. HTTPS_PROXY and NO_PROXY set proxies.
 //!
 //! A call works on its caller's thread, which must not belong to a tokio runtime.
 
@@ -13,6 +13,7 @@ mod check;
 mod connect;
 mod listing;
 mod profile;
+mod renewed;
 mod transport;
 mod watch;
 

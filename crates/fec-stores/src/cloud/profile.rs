@@ -1,10 +1,13 @@
 //! Reads a profile from the files of AWS: `~/.aws/credentials` and `~/.aws/config`.
 
+use super::check;
 use crate::error::StoreError;
 use fec_base::io::small;
+use object_store::aws::AwsCredential;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::time::SystemTime;
+use std::{env, fs, io};
 use zeroize::Zeroizing;
 
 /// The useful settings of a profile.
@@ -17,6 +20,29 @@ pub(super) struct Profile {
     pub(super) endpoint: Option<String>,
 }
 
+impl Profile {
+    /// Checks its values before they come into requests.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        let secrets = [&self.secret, &self.token].map(|value| value.as_deref().map(String::as_str));
+        for value in secrets.into_iter().chain([self.key_id.as_deref()]).flatten() {
+            check::credential("a credential in the profile", value)?;
+        }
+        let region = |region| check::region("the region in the profile", region);
+        self.region.as_deref().map_or(Ok(()), region)?;
+        let endpoint = |endpoint| check::endpoint("the endpoint_url in the profile", endpoint);
+        self.endpoint.as_deref().map_or(Ok(()), endpoint)
+    }
+
+    /// Its credentials, if it has any.
+    pub(super) fn credential(&self) -> Option<AwsCredential> {
+        Some(AwsCredential {
+            key_id: self.key_id.clone()?,
+            secret_key: self.secret.as_ref()?.to_string(),
+            token: self.token.as_ref().map(|token| token.to_string()),
+        })
+    }
+}
+
 /// Most bytes of such a file.
 const LONGEST: usize = 4 << 20;
 
@@ -24,28 +50,61 @@ const LONGEST: usize = 4 << 20;
 const FOREIGN: [&str; 5] =
     ["credential_process", "credential_source", "role_arn", "sso_session", "sso_start_url"];
 
-/// Reads the profile `name`, or the one that AWS_PROFILE names, or `default`. A named profile has to exist.
-pub(super) fn read(name: Option<&str>) -> Result<Profile, StoreError> {
-    let from_environment = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
-    let name = name.or(from_environment.as_deref());
-    let credentials = text_of("AWS_SHARED_CREDENTIALS_FILE", "credentials")?;
-    let config = text_of("AWS_CONFIG_FILE", "config")?;
-    profile_of(&credentials, &config, name)
+/// The place of a profile.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    name: Option<String>,
+    credentials: PathBuf,
+    config: PathBuf,
+}
+
+/// State of both files, by which a change shows.
+pub(super) type Stamp = [Option<(SystemTime, u64)>; 2];
+
+impl Source {
+    /// The profile `name`, or the one that AWS_PROFILE names, or `default`.
+    pub(super) fn new(name: Option<&str>) -> Source {
+        let from_environment = env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty());
+        Source {
+            name: name.map(str::to_owned).or(from_environment),
+            credentials: path_of("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+            config: path_of("AWS_CONFIG_FILE", "config"),
+        }
+    }
+
+    /// A profile in these files.
+    #[cfg(test)]
+    pub(super) fn of_files(name: &str, credentials: &Path, config: &Path) -> Source {
+        let [credentials, config] = [credentials, config].map(Path::to_path_buf);
+        Source { name: Some(name.into()), credentials, config }
+    }
+
+    /// Reads the profile. A named one has to exist.
+    pub(super) fn read(&self) -> Result<Profile, StoreError> {
+        profile_of(&text_of(&self.credentials)?, &text_of(&self.config)?, self.name.as_deref())
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        [&self.credentials, &self.config].map(|path| {
+            let meta = fs::metadata(path).ok()?;
+            Some((meta.modified().ok()?, meta.len()))
+        })
+    }
+}
+
+/// Path of a file of AWS; empty without a home.
+fn path_of(variable: &str, file: &str) -> PathBuf {
+    let named = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let of_home = || env::home_dir().map(|home| home.join(".aws").join(file));
+    named.or_else(of_home).unwrap_or_default()
 }
 
 /// Path and text of a file; the text is empty if there is no file.
-fn text_of(variable: &str, file: &str) -> Result<(PathBuf, Zeroizing<String>), StoreError> {
-    let path = match env::var_os(variable).filter(|path| !path.is_empty()) {
-        Some(path) => PathBuf::from(path),
-        None => match env::home_dir() {
-            Some(home) => home.join(".aws").join(file),
-            None => return Ok(Default::default()),
-        },
-    };
-    match small::read_text(&path, LONGEST) {
-        Ok(text) => Ok((path, text)),
+fn text_of(path: &Path) -> Result<(PathBuf, Zeroizing<String>), StoreError> {
+    match small::read_text(path, LONGEST) {
+        Ok(text) => Ok((path.to_path_buf(), text)),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok((path, Zeroizing::default()))
+            Ok((path.to_path_buf(), Zeroizing::default()))
         }
         Err(e) => Err(StoreError::Denied(format!("{}: {e}", path.display()))),
     }
