@@ -110,8 +110,8 @@ fn hosted(endpoint: &str, bucket: &str) -> String {
     format!("{scheme}://{bucket}.{host}")
 }
 
-/// A builder for credentials: those of the profile, unless the environment goes first. Without any it does not sign, and
-/// the hint for that comes with it.
+/// A builder for credentials: those of the profile, unless the environment goes first. Without any it does not sign,
+/// and the hint for that comes with it.
 fn amazon_credentials(profile: &Profile, of_environment: bool) -> (AmazonS3Builder, Option<&'static str>) {
     match profile.key_id {
         // The environment is left out: a token there belongs to another key.

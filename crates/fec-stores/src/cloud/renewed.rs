@@ -20,8 +20,8 @@ impl Renewed {
         Renewed { source, known: Mutex::new((stamp, Arc::new(credential))) }
     }
 
-    /// Reads the profile if its files changed. One that is just being written, or has no credentials any more, changes
-    /// nothing: the service's answer to the old ones tells more.
+    /// Reads the profile if its files changed. A file that is just being written, or has no credentials any more,
+    /// changes nothing: the service's answer to the old ones tells more.
     fn credential(&self) -> Arc<AwsCredential> {
         let mut known = lock(&self.known);
         let stamp = self.source.stamp();
