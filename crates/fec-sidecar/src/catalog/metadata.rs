@@ -6,7 +6,7 @@ mod open;
 use crate::catalog::generations::{FromWhole, Opened, PiecesFound, extent_of};
 pub(crate) use crate::catalog::generations::{LOST, NOTHING};
 use crate::catalog::proof::Proof;
-use crate::catalog::reader::{Reader, Shifts};
+use crate::catalog::reader::{Found, Reader, Shifts};
 use crate::catalog::sealed::SealedBytes;
 use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
@@ -377,12 +377,18 @@ impl Sidecar {
         }
         let fail = |e| Error::io(Action::Read, self.path.as_path(), e);
         let reader = Reader::new(self.file.as_ref(), (self.len, self.stored), settings);
-        let found = reader.scan(&mut None).map_err(fail)?;
-        let mut all = Vec::new();
-        for of in &self.older {
-            all.extend(reader.open(*of, &found).map_err(fail)?);
+        let open = |found: &Found| -> Result<Vec<Opened>> {
+            let opened = self.older.iter().map(|of| reader.open(*of, found).map_err(fail));
+            Ok(opened.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
+        // A search reads the whole file: only for pieces that are not in their places.
+        let (found, is_tidy) = reader.by_place(&mut None);
+        let opened = if is_tidy { open(&found)? } else { Vec::new() };
+        let is_whole = |opened: &Opened| opened.pieces.intact == opened.pieces.all;
+        if opened.len() == self.older.len() && opened.iter().all(is_whole) {
+            return Ok(opened);
         }
-        Ok(all)
+        open(&reader.scan(&mut None).map_err(fail)?)
     }
 
     /// Tells whether coding its metadata once more, and that of the earlier generations, gives the written pieces. A
