@@ -9,15 +9,17 @@ use fecfile::report::ShardReport;
 use fecfile::{Archive, Input};
 use std::path::Path;
 
-/// Tells whether the file at `path` holds all records of shard `index` of this root. A file that cannot be looked at
-/// counts as one that does: a restore looks again, and has the cause.
-pub(super) fn holds_shard(path: &Path, index: u32, root: &Digest, cancel: &Cancel) -> bool {
+/// Tells whether the file at `path` holds all records of shard `index` of this root. `None`: it could not be looked at;
+/// a restore looks again, and has the cause.
+pub(super) fn holds_shard(path: &Path, index: u32, root: &Digest, cancel: &Cancel) -> Option<bool> {
     let context = Context::new(Settings { threads: 1, ..Settings::new() }).with_cancel(cancel);
     let input = Input::of_paths(&[path.to_path_buf()]).map(Input::as_several);
     let archive = input.and_then(|input| Archive::open(&input, Some(*root), &context));
     match archive.and_then(|archive| archive.examine(&context)) {
-        Ok(found) => found.shards.iter().any(|shard| shard.index == index && shard.intact_sets == shard.sets),
-        Err(error) => !matches!(error.cause(), Some(EncodingError::NothingFound(_))),
+        Ok(found) => {
+            Some(found.shards.iter().any(|shard| shard.index == index && shard.intact_sets == shard.sets))
+        }
+        Err(error) => matches!(error.cause(), Some(EncodingError::NothingFound(_))).then_some(false),
     }
 }
 
@@ -54,7 +56,7 @@ mod tests {
                 .expect("a file");
         }
         let holds = |index: u32| holds_shard(&room.shard_of(index), index, &written.root, &cancel);
-        assert!((0..5).all(holds));
+        assert!((0..5).all(|index| holds(index) == Some(true)));
         let right = fs::read(room.shard_of(0)).expect("a file");
         let flipped = |at: usize| {
             let mut bytes = right.clone();
@@ -65,19 +67,18 @@ mod tests {
         // A header at the other end is enough.
         for at in [0, right.len() - 1] {
             fs::write(room.shard_of(0), flipped(at)).expect("it is written");
-            assert!(holds(0));
+            assert_eq!(holds(0), Some(true));
         }
         let wrong = [flipped(right.len() / 2), other, vec![0; right.len()]];
         for bytes in wrong {
             fs::write(room.shard_of(0), bytes).expect("it is written");
-            assert!(!holds(0));
+            assert_eq!(holds(0), Some(false));
         }
-        assert!(!holds_shard(&room.shard_of(1), 1, &[9; 32], &cancel), "another root");
-        // Whoever restores finds out.
+        assert_eq!(holds_shard(&room.shard_of(1), 1, &[9; 32], &cancel), Some(false), "another root");
         fs::remove_file(room.shard_of(0)).expect("it is removed");
-        assert!(holds(0));
+        assert_eq!(holds(0), None);
         cancel.cancel();
         fs::write(room.shard_of(0), flipped(right.len() / 2)).expect("it is written");
-        assert!(holds(0));
+        assert_eq!(holds(0), None);
     }
 }

@@ -9,28 +9,27 @@
 //! shard that came from another place may be a lie. The bytes of a segment are therefore bounded: each object comes
 //! once, a damaged object at most twice.
 
+mod crew;
 mod running;
 
 pub(super) use running::{Key, Object, Running, Told};
 
-use super::arrived;
+use self::crew::{Crew, Sought};
 use super::call::{Cancel, SILENCES};
 use super::error::{StoreError, note};
-use super::find::{Candidate, Located, locate, locate_by_key};
+use super::find::{Candidate, Located};
 use super::lists::Lists;
 use super::places::Places;
 use super::room::Room;
-use super::transfer::{Active, Came, Source, transfer};
+use super::transfer::{Active, Came, Source};
 use fec_base::context::Gauge;
 use fec_base::error::Result;
 use fec_base::names::show;
-use fec_base::threads::spawn_or_do;
 use fec_core::format::shard_file::Encoding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 /// Objects that come at the same time.
@@ -40,7 +39,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// An object that came damaged this often is given up.
 const DAMAGED: u32 = 2;
 
-/// The first transfers wait at least so long for other lists, and at most twice as long as the first list took.
+/// The first transfers wait for other lists: twice as long as the first list took, or so long if that is more.
 const OTHER_LISTS: Duration = Duration::from_millis(10);
 
 /// Replacements of late shards are bounded: a spare shard for each this many needed ones,
@@ -238,7 +237,7 @@ impl<'a> Fetch<'a> {
         let (begun, before) = (Instant::now(), self.arrivals);
         for place in (0..self.places.len()).filter(|place| !self.located.contains(place)) {
             running.asking += 1;
-            crew.locate(self, place);
+            crew.locate(self.sought(), place);
         }
         loop {
             let is_over = self.cancel.is_cancelled() || self.sink_failed.is_some();
@@ -256,7 +255,7 @@ impl<'a> Fetch<'a> {
                 && let Some(key) = self.best(running)
                 && (needed(running) || !self.is_doubtful(key))
             {
-                running.active.insert(key, crew.fetch(self, key));
+                running.active.insert(key, self.begin(key, crew));
             }
             if running.is_idle() && !self.ask_by_key(crew, running) && !self.again(lacking, crew, running) {
                 return;
@@ -297,6 +296,32 @@ impl<'a> Fetch<'a> {
             && !running.leaving.contains_key(&key)
     }
 
+    fn sought(&self) -> Sought<'a> {
+        Sought { places: self.places, encoding: self.encoding, lists: self.lists }
+    }
+
+    /// Begins the transfer of an object.
+    fn begin<'scope>(&self, (index, place): Key, crew: &Crew<'scope, '_>) -> Active
+    where
+        'a: 'scope,
+    {
+        let object = self.objects.get(&(index, place));
+        let (size, bytes, tries) =
+            object.map_or((0, 0, 0), |object| (object.size, object.bytes, object.failures));
+        let source = Source {
+            places: self.places,
+            encoding: self.encoding,
+            meter: self.meter,
+            key: (index, place),
+            size,
+            len: self.encoding.layout().file_len,
+            tries,
+            partial: self.room.partial(index, place),
+            path: self.room.shard_of(index),
+        };
+        crew.fetch(source, bytes)
+    }
+
     /// Asks each place once for its unlisted shards by their keys; tells whether any place was asked.
     fn ask_by_key<'scope>(&mut self, crew: &Crew<'scope, '_>, running: &mut Running) -> bool
     where
@@ -313,7 +338,7 @@ impl<'a> Fetch<'a> {
                 })
                 .collect();
             running.asking += 1;
-            crew.locate_by_key(self, place, unnamed);
+            crew.locate_by_key(self.sought(), place, unnamed);
         }
         running.asking > 0
     }
@@ -329,7 +354,7 @@ impl<'a> Fetch<'a> {
                 !object.is_out && (1..DAMAGED).contains(&object.damaged) && self.is_open(**key, running)
             };
             let Some(key) = self.objects.iter().find(is_next).map(|(key, _)| *key) else { break };
-            running.active.insert(key, crew.fetch(self, key));
+            running.active.insert(key, self.begin(key, crew));
         }
         !running.active.is_empty()
     }
@@ -445,66 +470,6 @@ impl<'a> Fetch<'a> {
             object.damaged == 0 && !object.is_out && self.is_open(**key, running)
         };
         self.objects.iter().filter(is_open).map(|(key, object)| (*key, object))
-    }
-}
-
-/// Starts the threads that do the work.
-struct Crew<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    telling: Sender<Told>,
-    all: Cancel,
-}
-
-impl<'scope> Crew<'scope, '_> {
-    fn locate<'a: 'scope>(&self, fetch: &Fetch<'a>, place: usize) {
-        let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
-        let (root, n) = (fetch.encoding.root, fetch.encoding.geometry.shape().code.n() as u32);
-        let lists = fetch.lists;
-        spawn_or_do(self.scope, move || {
-            // A failed send means that the receiver is gone.
-            let _ = telling.send(Told::Located(locate(places, place, (&root, n), lists, &all)));
-        });
-    }
-
-    fn locate_by_key<'a: 'scope>(&self, fetch: &Fetch<'a>, place: usize, indices: Vec<u32>) {
-        let (telling, places, all) = (self.telling.clone(), fetch.places, self.all.clone());
-        let root = fetch.encoding.root;
-        spawn_or_do(self.scope, move || {
-            let _ = telling.send(Told::Located(locate_by_key(places, place, &root, &indices, &all)));
-        });
-    }
-
-    fn fetch<'a: 'scope>(&self, fetch: &Fetch<'a>, key: Key) -> Active {
-        let object = fetch.objects.get(&key);
-        let (size, bytes, tries) =
-            object.map_or((0, 0, 0), |object| (object.size, object.bytes, object.failures));
-        let active = Active::new(self.all.child(), bytes);
-        let source = Source {
-            places: fetch.places,
-            encoding: fetch.encoding,
-            meter: fetch.meter,
-            key,
-            size,
-            len: fetch.encoding.layout().file_len,
-            tries,
-            partial: fetch.room.partial(key.0, key.1),
-            path: fetch.room.shard_of(key.0),
-        };
-        let (telling, under_way) = (self.telling.clone(), active.clone());
-        spawn_or_do(self.scope, move || {
-            let mut came = transfer(&source, &under_way);
-            // A liar is found while other places still give.
-            let place = source.places.get(key.1);
-            if came.done.is_ok() && !place.has_proved() {
-                let Source { encoding, path, .. } = &source;
-                came.is_damaged = !arrived::holds_shard(path, key.0, &encoding.root, &under_way.cancel);
-                if !came.is_damaged {
-                    place.note_proved();
-                }
-            }
-            let _ = telling.send(Told::Came(key, came));
-        });
-        active
     }
 }
 

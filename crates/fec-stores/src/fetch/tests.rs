@@ -128,7 +128,7 @@ fn silence_is_met_three_times() {
                 partial: fetch.room.partial(0, 0),
                 path: fetch.room.shard_of(0),
             };
-            let came = transfer(&source, &active);
+            let came = crate::transfer::transfer(&source, &active);
             assert!(matches!(came.done, Err(StoreError::Silent(_))) && came.bytes == 1000);
             assert_eq!(store.0.load(Ordering::Relaxed), silences, "it is not asked again at once");
             fetch.note_came(key, came);
