@@ -52,6 +52,9 @@ class Tool:
     LEFT_OUT = ()
     KEEP = 3
 
+    def mended(self):
+        """Does by hand, after a repair, what the program needs."""
+
     def __init__(self, home, rng):
         self.home, self.rng, self.serial = home, rng, 0
         self.repo, self.tree = os.path.join(home, "repo"), os.path.join(home, "tree")
@@ -142,6 +145,12 @@ class Borg(Tool):
 
     def keys(self):
         return ["config", "README"]
+
+    def mended(self):
+        """As the guide says: an index that a backup made without what was mended lacks it."""
+        for name in os.listdir(self.repo):
+            if name.startswith(("index.", "hints.", "integrity.")):
+                os.remove(os.path.join(self.repo, name))
 
 
 class Git(Tool):
@@ -363,6 +372,7 @@ class Run:
                 expect(self.call("verify", "--quick", *IGNORE, self.sidecar, fine=(1,)), what)
             self.call("verify", *IGNORE, self.sidecar, fine=(1,))
             self.call("repair", self.sidecar)
+            tool.mended()
         elif way == "night":
             self.night(tool.backup(), *(["--full"] if name == "overwritten" else []), told=True)
         else:
@@ -371,6 +381,7 @@ class Run:
             done = self.update(fine=(1,))
             expect("fec repair" in done.stdout + done.stderr, what + ": no advice:\n" + done.stdout + done.stderr)
             self.call("repair", self.sidecar)
+            tool.mended()
             self.update()
         self.whole(before, what)
         self.call("verify", *IGNORE, self.sidecar)

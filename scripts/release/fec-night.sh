@@ -69,6 +69,10 @@ if [ -e "$sidecar" ]; then
         left=0
         with repair "$sidecar" || left=$?
         tell
+        # The index of borg may lack what is mended, since a backup ran without it. Borg makes it anew.
+        if grep -qs '^\[repository\]' "$folder/config"; then
+            rm -f "$folder"/index.[0-9]* "$folder"/hints.[0-9]* "$folder"/integrity.[0-9]*
+        fi
     fi
     if [ $prunes = yes ]; then
         if [ $left -ne 0 ]; then

@@ -137,8 +137,9 @@ fn once(
             return Err(Error::at(Action::Update, job.output, SidecarError::Rotten(rotten)));
         }
     }
-    check_undamaged(&compare, &fates, job)?;
-    let counts = Counts::of(&compare, &fates, &taken, &Policy::of(&found.rules));
+    let policy = Policy::of(&found.rules);
+    check_undamaged(&compare, &fates, &policy, job)?;
+    let counts = Counts::of(&compare, &fates, &taken, &policy);
     if !job.policy.force {
         counts.check(&old, job, &found.base)?;
     }
@@ -191,7 +192,12 @@ fn check_kept(job: &Protect<'_>, attempts: &Attempts, held: &BTreeSet<Held>) -> 
 
 /// Fails if an update would protect damage: that of files that rotted, and unless `-f` says otherwise that of files of
 /// which nothing tells damage from an edit.
-fn check_undamaged(compare: &Compare<'_>, fates: &[Fate], job: &Protect<'_>) -> Result<()> {
+fn check_undamaged(
+    compare: &Compare<'_>,
+    fates: &[Fate],
+    policy: &Policy<'_>,
+    job: &Protect<'_>,
+) -> Result<()> {
     let fail = |cause| Err(Error::at(Action::Update, job.output, cause));
     let traces = compare.traces(fates);
     let doubts = compare.find_damage(fates, traces)?;
@@ -204,7 +210,7 @@ fn check_undamaged(compare: &Compare<'_>, fates: &[Fate], job: &Protect<'_>) -> 
     if !doubts.unclear.is_empty() {
         return fail(SidecarError::RottenOrEdited(doubts.unclear));
     }
-    if let Some((now, was)) = compare.find_suspect(fates, traces)? {
+    if let Some((now, was)) = compare.find_suspect(fates, traces, policy)? {
         let now = compare.tree.entries[now].path.to_vec();
         let was = compare.old.catalog.entries[was as usize].path.to_vec();
         return fail(SidecarError::RottenOrNew { now, was });

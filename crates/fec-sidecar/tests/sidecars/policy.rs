@@ -270,6 +270,37 @@ fn after_an_announcement_a_prune_is_no_damage_until_the_next_update() {
     assert_eq!(arena.states(), [pair("d/packs/02/2", State::Missing)], "it stays again");
 }
 
+/// `git gc` writes packs that repeat nearly all of an old one, with its size, and takes the old one away.
+#[test]
+fn a_pack_that_repeats_another_is_it_not_moved() {
+    let replaced = |arena: &Arena| {
+        let mut bytes = fs::read(arena.path("d/packs/01/22")).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        arena.write("d/packs/01/new", &bytes);
+        // The program gives it the time of the old one.
+        let time = fs::metadata(arena.path("d/packs/01/22")).unwrap().modified().unwrap();
+        File::options().write(true).open(arena.path("d/packs/01/new")).unwrap().set_modified(time).unwrap();
+        fs::remove_file(arena.path("d/packs/01/22")).unwrap();
+    };
+    let arena = store();
+    replaced(&arena);
+    assert_eq!(arena.states(), [pair("d/packs/01/22", State::Missing)], "it stays");
+    let updated = arena.update(&MARKED);
+    assert_eq!(held(&updated), [pair_held("d/packs/01/22", true)]);
+    assert_eq!(arena.mend(&Mend::default()).mended.len(), 1);
+    arena.is_intact();
+
+    let arena = store();
+    arena.update(&How { prune: Prune::Announced, ..MARKED });
+    replaced(&arena);
+    let (sidecar, found) = arena.examine();
+    assert_eq!(states_of(&sidecar, &found), [pair("d/packs/01/22", State::Gone)]);
+    assert!(found.is_mendable(), "nothing is lost");
+    let updated = arena.update(&MARKED);
+    assert_eq!((updated.gone.len(), updated.held.len()), (1, 0));
+    arena.is_intact();
+}
+
 #[test]
 fn what_may_go_comes_back_by_its_name_alone() {
     let arena = store();

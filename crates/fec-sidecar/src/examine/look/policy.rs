@@ -25,14 +25,15 @@ impl Files<'_> {
     }
 
     /// Turns what is missing, and may go, into what is gone. A file that stays is missing though its bytes stand
-    /// elsewhere: programs that write files once look for them by their names.
+    /// elsewhere, all of them or most: programs that write files once look for them by their names, and new packs may
+    /// repeat nearly all of an old one.
     pub(super) fn let_go(&self, states: &mut [State], policy: &Policy<'_>) {
         let entries = &self.sidecar.catalog.entries;
-        let is_away = |state: State| state == State::Missing || state == State::Moved;
+        let is_away = |state: State| matches!(state, State::Missing | State::Moved | State::MovedDamaged);
         for (state, entry) in states.iter_mut().zip(entries).filter(|(state, _)| is_away(**state)) {
             let words = policy.words(&entry.path, entry.kind == EntryKind::Folder);
             *state = match *state {
-                State::Moved if !words.has(Words::STAYS) => continue,
+                State::Moved | State::MovedDamaged if !words.has(Words::STAYS) => continue,
                 _ if policy.may_be_pruned(&entry.path) => State::Gone,
                 State::Missing if words.has(Words::GOES) => State::Gone,
                 _ => State::Missing,

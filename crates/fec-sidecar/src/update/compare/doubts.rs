@@ -1,10 +1,12 @@
 //! Files of which an update would protect damage.
 
 use super::{Compare, Fate};
+use crate::catalog::policy::Policy;
 use crate::catalog::proof::Proof;
 use crate::catalog::samples::Samples;
 use crate::examine::verdict::{Alike, Facts, Once, Record, State, Traces, Writer, name_of};
 use fec_base::error::Result;
+use fec_core::format::sidecar::policy::Words;
 use std::collections::HashMap;
 
 /// Files of which an update would protect damage.
@@ -82,11 +84,17 @@ impl Compare<'_> {
     }
 
     /// A file in another place that passes for an old one that was moved, or copied, and then damaged; and that old
-    /// file. It would be taken for a new one.
+    /// file. It would be taken for a new one. A file that stays by the policy has one name for ever: no other file is
+    /// it moved, or its copy.
     ///
     /// # Errors
     /// Those of files that have to be read.
-    pub(crate) fn find_suspect(&self, fates: &[Fate], traces: Traces) -> Result<Option<(usize, u32)>> {
+    pub(crate) fn find_suspect(
+        &self,
+        fates: &[Fate],
+        traces: Traces,
+        policy: &Policy<'_>,
+    ) -> Result<Option<(usize, u32)>> {
         /// The most old files that a file is compared with.
         const MOST: usize = 256;
         let mut is_there = vec![false; self.old.catalog.entries.len()];
@@ -95,12 +103,13 @@ impl Compare<'_> {
                 is_there[*of as usize] = true;
             }
         }
+        let stays = |of: usize| policy.words(&self.old.catalog.entries[of].path, false).has(Words::STAYS);
         // Those that are gone come first.
         let mut alike: HashMap<u64, Vec<u32>> = HashMap::new();
         for wanted in [false, true] {
-            for (of, file) in
-                self.old.catalog.files().filter(|(of, file)| is_there[*of] == wanted && file.size > 0)
-            {
+            let files = self.old.catalog.files();
+            let files = files.filter(|(of, file)| is_there[*of] == wanted && file.size > 0);
+            for (of, file) in files.filter(|(of, _)| !stays(*of)) {
                 alike.entry(file.size).or_default().push(of as u32);
             }
         }
