@@ -366,6 +366,9 @@ class Run:
         tool, what = self.tool, "%s, %s" % (name, way)
         room, before = self.room(), tool.bytes_now()
         DAMAGES[name](tool, room)
+        # Where an area of the sidecar is small, no whole pack may be lost.
+        if name != "sidecar" and tool.bytes_now() == before:
+            return
         self.counts["damages"] += 1
         if way == "repair" or name in ("sidecar", "bits", "keys"):
             if name in ("cut", "emptied", "deleted"):
