@@ -131,7 +131,9 @@ fn a_server_that_lies_or_refuses_costs_little_and_others_give_all() {
     ];
     let report = json(&arena, &all, 0);
     let mirrors = report["fetched"]["mirrors"].as_array().expect("mirrors");
-    assert!(lies.load(Ordering::SeqCst) <= 2, "{report}");
+    // The liar is left after two answers. An answer may take several requests: the way to a file is looked for.
+    assert!(mirrors[0]["wrong_answers"].as_u64() <= Some(2), "{report}");
+    assert!(lies.load(Ordering::SeqCst) <= 6, "{report}");
     assert_eq!(mirrors[0]["taken_bytes"], 0);
     assert_eq!(report["fetched"]["lacking_bytes"], 0);
     is_back(&arena);
