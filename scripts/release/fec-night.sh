@@ -69,8 +69,9 @@ if [ -e "$sidecar" ]; then
         left=0
         with repair "$sidecar" || left=$?
         tell
-        # The index of borg may lack what is mended, since a backup ran without it. Borg makes it anew.
-        if grep -qs '^\[repository\]' "$folder/config"; then
+        # The index of borg may lack what is mended, since a backup ran without it. Borg makes it anew. While borg is
+        # at work nothing was mended, and the index is in use.
+        if [ $left -eq 0 ] && grep -qs '^segments_per_dir' "$folder/config"; then
             rm -f "$folder"/index.[0-9]* "$folder"/hints.[0-9]* "$folder"/integrity.[0-9]*
         fi
     fi

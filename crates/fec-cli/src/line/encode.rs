@@ -47,8 +47,8 @@ pub(crate) struct Encode {
     /// memory in pipes, and survive shorter gaps
     #[arg(long, value_name = "SETS", value_parser = sets)]
     pub(crate) group_size: Option<u32>,
-    /// Put outlines behind shard files, about 0.2 % more bytes: a few bytes of them can be proved then by reading some
-    /// 20 KiB, not a whole record. Stores get them without this option
+    /// Put outlines behind shard files, about 0.2 % more bytes: a few bytes are proved then by the 16 KiB around them,
+    /// not by a whole record. Stores get them without this option
     #[arg(long)]
     pub(crate) outlines: bool,
     /// Record these digests of the payload, which the root then binds; reads the file once more

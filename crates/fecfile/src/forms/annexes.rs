@@ -42,17 +42,17 @@ impl Stripped {
 
 /// Takes the annexes off the end of an object of `len` bytes, as long as a whole one stands there.
 pub(crate) fn stripped(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
-    stripped_by(bytes, len, |_| true)
+    stripped_by(bytes, len, true)
 }
 
 /// Takes the annexes off the end of an object of `len` bytes, as long as one with equal headers stands there. Only
 /// signatures are read: whoever verifies the object compares the checksums of others.
 pub(crate) fn stripped_by_headers(bytes: &dyn ReadAt, len: u64) -> io::Result<Stripped> {
-    stripped_by(bytes, len, |_| false)
+    stripped_by(bytes, len, false)
 }
 
-/// Takes the annexes off the end of an object. Those of kinds that `are_checked` must be whole.
-fn stripped_by(bytes: &dyn ReadAt, len: u64, are_checked: impl Fn(u32) -> bool) -> io::Result<Stripped> {
+/// Takes the annexes off the end of an object, of which the checksums must be right if they `are_checked`.
+fn stripped_by(bytes: &dyn ReadAt, len: u64, are_checked: bool) -> io::Result<Stripped> {
     let (mut end, mut has_outlines) = (len, false);
     let mut signatures = OfOne::default();
     while let Some(at) = end.checked_sub(annex::HEADER_LEN as u64) {
@@ -60,12 +60,11 @@ fn stripped_by(bytes: &dyn ReadAt, len: u64, are_checked: impl Fn(u32) -> bool) 
         bytes.read_exact_at(at, &mut tail)?;
         let Some(header) = AnnexHeader::read(&tail) else { break };
         let Some(start) = end.checked_sub(header.annex_len() as u64) else { break };
-        let is_checked = are_checked(header.kind);
-        if is_checked || header.kind == annex::SIGNATURE {
+        if are_checked || header.kind == annex::SIGNATURE {
             let whole = read(bytes, start, &header)?;
             match header.opens(&whole) {
                 true => signatures.add(header.kind, annex::data(&whole)),
-                false if is_checked => break,
+                false if are_checked => break,
                 false => {}
             }
         }

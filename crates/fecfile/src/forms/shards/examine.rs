@@ -401,21 +401,17 @@ impl<'a> FileCheck<'a> {
     fn annexes(&mut self) {
         let file = &self.member.file;
         let mut at = file.len;
-        loop {
-            match annexes::annex_at(file.bytes.as_ref(), at, file.end) {
-                Ok(None) => return,
-                Ok(Some(annex)) => {
-                    if annex.whole.is_none() {
-                        self.damaged_annexes.add(annex.place.start, annex.place.end);
-                    }
-                    at = annex.place.end;
-                }
-                Err(e) => {
-                    self.damaged_annexes.add(at, file.end);
-                    self.error.get_or_insert(e);
-                    return;
-                }
+        while at < file.end {
+            let annex = annexes::annex_at(file.bytes.as_ref(), at, file.end).unwrap_or_else(|e| {
+                self.error.get_or_insert(e);
+                None
+            });
+            // Without a header nobody knows where the next annex begins.
+            let place = annex.as_ref().map_or(at..file.end, |annex| annex.place.clone());
+            if annex.is_none_or(|annex| annex.whole.is_none()) {
+                self.damaged_annexes.add(place.start, place.end);
             }
+            at = place.end;
         }
     }
 
