@@ -3,11 +3,12 @@
 #![no_main]
 
 use fec_core::format::sidecar::catalog::Catalog;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use fec_core::format::sidecar::stat::Stats;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let entries = match Catalog::parse(bytes) {
+    let (mut entries, block) = match Catalog::parse(bytes) {
         Ok((catalog, digests, anchors)) => {
             let mut written = catalog.head_bytes();
             written.extend_from_slice(digests.as_flattened());
@@ -19,16 +20,25 @@ fuzz_target!(|bytes: &[u8]| {
                 let last = extent.piece(u64::from(extent.pieces) - 1, block);
                 assert!(last + u64::from(extent.piece_len) <= end, "pieces stand in their extent");
             }
-            catalog.entries.len()
+            (catalog.entries, catalog.block)
         }
         Err(error) => {
             fec_fuzz::look_at(&error);
-            usize::from(bytes.first().copied().unwrap_or(0))
+            let count = usize::from(bytes.first().copied().unwrap_or(0));
+            (vec![file(u64::from(bytes.get(1).copied().unwrap_or(0)) << 10); count], 1024)
         }
     };
-    for entries in [entries, bytes.len() / 16] {
-        if let Ok(stats) = Stats::parse(bytes, entries) {
+    for count in [entries.len(), bytes.len() / 16] {
+        entries.resize(count, file(8192));
+        if let Ok(stats) = Stats::parse(bytes, &entries, block) {
             assert_eq!(stats.to_bytes(), bytes, "written as it was read");
         }
     }
 });
+
+/// A file of this size.
+fn file(size: u64) -> Entry {
+    let (runs, sha256) = (Vec::new(), None);
+    let kind = EntryKind::File(FileEntry { size, blake3: [0; 32], sha256, is_executable: false, runs, tail: 0 });
+    Entry { path: b"f"[..].into(), kind }
+}

@@ -7,7 +7,7 @@ from ..encoding.trees import proof_size
 from ..hashes import digest
 from .group import SMALL, WIDE, Group
 from .parts import (
-    ANCHORED, ANNOUNCED, BUSY, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED, POLICY, WORDS,
+    ANCHORED, ANNOUNCED, BUSY, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED, POLICY, STACKS, WORDS,
     SYMLINK, WITH_SHA256, WITH_ZEROS, extent_size, catalog_root,
 )
 from .writer import path_limit
@@ -142,10 +142,10 @@ class Catalog:
     def read_parts(self, data, entries):
         """§17.3"""
         self.marks, self.caches, self.anchor, self.patterns, self.omitted, before = [], False, b"", [], [], 0
-        self.announced, self.policy_anchor, self.rules = False, b"", []
+        self.announced, self.policy_anchor, self.rules, self.stacks = False, b"", [], {}
         while data.pos < len(data.data):
             kind = data.take(1)[0]
-            if not MARKS <= kind <= POLICY:
+            if not MARKS <= kind <= STACKS:
                 raise Fault("refused", "§17.3: a part of kind %d" % kind)
             part = data.take(data.varint())
             if kind <= before or not part:
@@ -159,8 +159,10 @@ class Catalog:
                 self.read_exclusion(part)
             elif kind == OMITTED:
                 self.read_omitted(part)
-            else:
+            elif kind == POLICY:
                 self.read_policy(part)
+            else:
+                self.read_stacks(part)
 
     def read_exclusion(self, part):
         """§17.3, part 2"""
@@ -220,6 +222,17 @@ class Catalog:
             self.rules.append(rule)
         if not self.rules:
             raise Fault("invalid", "§17.3: part 4 has no rule")
+
+    def read_stacks(self, part):
+        """§17.3, part 5"""
+        data, number = Cursor(part), -1
+        while data.pos < len(part):
+            number += 1 + data.varint()
+            file = self.entries[number] if number < len(self.entries) else None
+            blocks = file.size // self.block - 1 if file and file.kind & 15 == FILE and file.size > self.block else 0
+            if blocks < 1:
+                raise Fault("invalid", "§17.3: a stack of no file with two whole blocks")
+            self.stacks[number] = [data.take(32) for _ in range(bin(blocks).count("1"))]
 
     def read_omitted(self, part):
         """§17.3, part 3"""

@@ -10,7 +10,7 @@ from ..encoding.writer import padded, put_crc
 from ..gf import evaluate
 from ..hashes import digest
 from .parts import (
-    EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, LAYOUT, MAGIC_P, MARKS, NOTHING, OMITTED, POLICY, SIDECAR, SYMLINK,
+    EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, LAYOUT, MAGIC_P, MARKS, NOTHING, OMITTED, POLICY, SIDECAR, STACKS, SYMLINK,
     WITH_SHA256, WITH_ZEROS, Rec, anchor, file_fields, part, piece_place, plain_digests, step, texts, varint,
     write_entries,
 )
@@ -340,11 +340,12 @@ def error_cases():
     hidden = b"\1" + texts(b"b/hidden") + b"\4" + texts(b"x" * 4352)
     bad("left-over", "§17.3: a part of kind 0", "refused", put(behind=b"\0"))
     rules = b"\0" + texts(b"b") + b"".join(bytes([words]) + texts(pattern) for words, pattern in ((5, b"/data/"), (10, b"/info/"), (16, b"*.tmp"), (32, b"/lock.exclusive")))
-    bad("part-5", "§17.3: a part of kind 5", "refused", parts((5, b"x")))
-    bad("part-5-late", "§17.3: a part of kind 5 behind the others", "refused", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden), (POLICY, rules), (5, b"x")))
-    bad("part-5-no-length", "§17.3: a part of kind 5, and no length", "refused", put(behind=b"\5"))
-    bad("part-5-attributes", "§17.3: times come before parts", "invalid", both(parts((5, b"x")), lambda d: d.attributes.__setitem__(0, b"\xff" * 16)))
-    bad("part-5-sum", "§17.2: the sum of the sizes comes before parts", "invalid", both(parts((5, b"x")), lie(total=7)))
+    stacks = varint(BC) + bytes(range(32))
+    bad("part-6", "§17.3: a part of kind 6", "refused", parts((6, b"x")))
+    bad("part-6-late", "§17.3: a part of kind 6 behind the others", "refused", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden), (POLICY, rules), (STACKS, stacks), (6, b"x")))
+    bad("part-6-no-length", "§17.3: a part of kind 6, and no length", "refused", put(behind=b"\6"))
+    bad("part-6-attributes", "§17.3: times come before parts", "invalid", both(parts((6, b"x")), lambda d: d.attributes.__setitem__(0, b"\xff" * 16)))
+    bad("part-6-sum", "§17.2: the sum of the sizes comes before parts", "invalid", both(parts((6, b"x")), lie(total=7)))
     bad("part-no-length", "§17.3: a part has no length", "invalid", put(behind=b"\1"))
     bad("part-empty", "§17.3: an empty part", "invalid", parts((OMITTED, b"")))
     bad("part-cut", "§17.3: a part is longer than what is there", "invalid", put(behind=b"\3\5\1\1a"))
@@ -378,6 +379,10 @@ def error_cases():
     for words in (64, 65, 255):
         bad("policy-words-%d" % words, "§17.3: bits of words that are not named", "refused", parts((POLICY, policy((words, b"x")))))
     bad("policy-flag", "§17.3: a flag of part 4 that is not named", "refused", parts((POLICY, b"\2" + policy((1, b"x"))[1:])))
+    for name, data in (("folder", varint(B_) + bytes(32)), ("small-file", varint(A) + bytes(32)), ("no-entry", varint(5) + bytes(32)), ("huge", varint((1 << 63) - 1) + bytes(32)), ("zeros-in-front", bytes([128 + BC, 0]) + bytes(32)),
+                       ("no-value", varint(BC)), ("cut", varint(BC) + bytes(31)), ("more", varint(BC) + bytes(33)), ("twice", stacks + stacks), ("behind-the-last", stacks + varint(0) + bytes(32))):
+        bad("stacks-" + name, "§17.3: part 5", "invalid", parts((STACKS, data)))
+    bad("stacks-before-policy", "§17.3: the parts do not ascend", "invalid", parts((STACKS, stacks), (POLICY, rules)))
     bad("policy-before-omitted", "§17.3: the parts do not ascend", "invalid", parts((POLICY, rules), (OMITTED, hidden)))
 
     # ---- §17.4, in all pieces
@@ -481,7 +486,7 @@ def error_cases():
                          ("runs-two", runs((1, 1), (-2, 1))), ("tail-elsewhere", runs((0, 2), tail=1024 - 76)), ("folder-not-named", recs(lambda r: r.__setitem__(B_, Rec(b"aa", FOLDER)))),
                          ("sha256", recs(lambda r: (setattr(r[A], "kind", WITH_SHA256), setattr(r[A], "fields", file_fields(100, a, None, 2048, hashlib.sha256(a).digest()))))),
                          ("anchor-other", anchored(lambda x: x.__setitem__(0, x[0] ^ 1))), ("anchor-zero", anchored(lambda x: x.__setitem__(0, 0))), ("path-bytes", long_paths(0)), ("tail-zero", both(fields(A, file_fields(100, a, None, 2048 + 924)), runs((0, 2), tail=0))),
-                         ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("marks", parts((MARKS, struct.pack("<5Q", 1, 0, 2 ** 64 - 1, 3, 0)))), ("patterns", parts((EXCLUSION, left_out))), ("patterns-caches", parts((EXCLUSION, b"\1\0"))), ("omitted", parts((OMITTED, hidden))), ("omitted-part", parts((OMITTED, b"\3" + texts(b"n" * 300)))), ("parts", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden), (POLICY, rules))), ("policy", parts((POLICY, rules))), ("policy-announced", parts((POLICY, b"\1" + rules[1:]))), ("policy-words", parts((POLICY, policy(*[(words, b"x") for words in (1, 2, 4, 5, 6, 8, 9, 10, 16, 32)])))), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
+                         ("tails-swapped", both(fields(A, file_fields(100, a, None, 3072 + 924)), runs((0, 2), tail=2048 - 4096))), ("base-empty", put(hint=b"")), ("marks", parts((MARKS, struct.pack("<5Q", 1, 0, 2 ** 64 - 1, 3, 0)))), ("patterns", parts((EXCLUSION, left_out))), ("patterns-caches", parts((EXCLUSION, b"\1\0"))), ("omitted", parts((OMITTED, hidden))), ("omitted-part", parts((OMITTED, b"\3" + texts(b"n" * 300)))), ("parts", parts((MARKS, bytes(40)), (EXCLUSION, left_out), (OMITTED, hidden), (POLICY, rules), (STACKS, stacks))), ("stacks", parts((STACKS, stacks))), ("policy", parts((POLICY, rules))), ("policy-announced", parts((POLICY, b"\1" + rules[1:]))), ("policy-words", parts((POLICY, policy(*[(words, b"x") for words in (1, 2, 4, 5, 6, 8, 9, 10, 16, 32)])))), ("nanoseconds", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -1, 10 ** 9 - 1, 0, 0))),
                          ("backslash", more(Rec(b"f\\..\\g", FOLDER))), ("time-before-1970", lambda d: d.attributes.__setitem__(0, struct.pack("<qIHH", -(1 << 40), 1, 0o7777, 0)))):
         x = seal(draft(change), lie=dict(flags=17) if name == "sealed" else None)
         good("good-" + name, "what a reader accepts", x[0], x[2])

@@ -1,7 +1,9 @@
 //! Sidecars: pieces, catalogs, and what stands behind them (section 17).
 
 use super::*;
+use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::policy::{Rule, Rules, Words};
+use fec_core::format::sidecar::stack::Stack;
 
 /// Section 17.4: header of 128 bytes, layout of 96, proof, zeros, body.
 #[test]
@@ -267,6 +269,11 @@ fn counts_of_entries_hold_at_their_limits() {
     );
 }
 
+/// Parses what stands behind a catalog of this many folders.
+fn stats_of(bytes: &[u8], folders: usize) -> Result<Stats, FormatError> {
+    Stats::parse(bytes, &vec![Entry { path: b"f"[..].into(), kind: EntryKind::Folder }; folders], 1024)
+}
+
 /// Section 17.3: 16 bytes for each entry, and a path with its length in front.
 #[test]
 fn times_and_permissions() {
@@ -277,8 +284,8 @@ fn times_and_permissions() {
     bytes.extend([0; 16]);
     bytes.extend(b"\x04\0../a");
     assert_eq!(stats.to_bytes(), bytes);
-    assert_eq!(Stats::parse(&bytes, 2), Ok(stats));
-    let is_wrong = |bytes: &[u8], entries| Stats::parse(bytes, entries).is_err();
+    assert_eq!(stats_of(&bytes, 2), Ok(stats));
+    let is_wrong = |bytes: &[u8], entries| stats_of(bytes, entries).is_err();
     // 10^9 nanoseconds, a mode of 13 bits, bytes that must be zero, a path that is longer or has a NUL.
     for (at, byte) in [(8, 0), (13, 0x10), (14, 1), (15, 1), (32, 3), (32, 5), (35, 0)] {
         let mut wrong = bytes.clone();
@@ -304,11 +311,11 @@ fn policies() {
     let part = b"\x04\x12\x01\x01r\x05\x06/data/\x10\x05*.tmp";
     let with = |part: &[u8]| [&[0; 2][..], part].concat();
     assert_eq!(stats.to_bytes(), with(part));
-    assert_eq!(Stats::parse(&with(part), 0), Ok(stats));
+    assert_eq!(stats_of(&with(part), 0), Ok(stats));
     assert!(policy.is_valid());
     let shuffled = Rules { rules: policy.rules.iter().rev().cloned().collect(), ..policy };
     assert!(!shuffled.is_valid(), "rules are in order");
-    let of = |words: u8| Stats::parse(&with(&[4, 5, 0, 0, words, 1, b'x']), 0);
+    let of = |words: u8| stats_of(&with(&[4, 5, 0, 0, words, 1, b'x']), 0);
     let allowed: Vec<u8> = (0..=255).filter(|words| of(*words).is_ok()).collect();
     assert_eq!(allowed, [1, 2, 4, 5, 6, 8, 9, 10, 16, 32]);
     let is_refused = |words: u8| matches!(of(words), Err(FormatError::CriticalCatalog { .. }));
@@ -340,7 +347,7 @@ fn parts_behind_the_base() {
         (all, [&marks_part[..], exclusion_part, &omitted_part].concat()),
     ] {
         assert_eq!(stats.to_bytes(), with(&behind));
-        assert_eq!(Stats::parse(&with(&behind), 2), Ok(stats));
+        assert_eq!(stats_of(&with(&behind), 2), Ok(stats));
     }
     for behind in [
         &b"\x00"[..],
@@ -359,15 +366,41 @@ fn parts_behind_the_base() {
         b"\x03\x03\x01\x01a\x02\x04\x00\x00\x01a",
         b"\x02\x04\x00\x00\x01a\x02\x04\x00\x00\x01a",
     ] {
-        let found = Stats::parse(&with(behind), 2);
+        let found = stats_of(&with(behind), 2);
         assert!(found.as_ref().is_err_and(|e| e.class() != Class::Damaged), "{behind:?}: {found:?}");
     }
-    for refused in [&b"\x05\x00"[..], b"\x05", b"\x00", b"\x02\x04\x02\x00\x01a", b"\x03\x03\x05\x01a"] {
-        assert_eq!(
-            Stats::parse(&with(refused), 2).map_err(|e| e.class()),
-            Err(Class::Refused),
-            "{refused:?}"
-        );
+    for refused in [&b"\x06\x00"[..], b"\x06", b"\x00", b"\x02\x04\x02\x00\x01a", b"\x03\x03\x05\x01a"] {
+        assert_eq!(stats_of(&with(refused), 2).map_err(|e| e.class()), Err(Class::Refused), "{refused:?}");
+    }
+}
+
+/// Section 17.3, part 5: a value for each bit of the number of whole blocks but one.
+#[test]
+fn stacks_of_files() {
+    let file = |size| {
+        let tail =
+            FileEntry { size, blake3: [0; 32], sha256: None, is_executable: false, runs: vec![], tail: 0 };
+        Entry { path: b"f"[..].into(), kind: EntryKind::File(tail) }
+    };
+    // 1, 2, 8 and 8 whole blocks.
+    let folder = Entry { path: b"f"[..].into(), kind: EntryKind::Folder };
+    let entries = [file(2047), file(2048), folder, file(8192), file(9000)];
+    let stack = |entry, values: &[u8]| Stack { entry, values: values.iter().map(|of| [*of; 32]).collect() };
+    let stacks = vec![stack(1, &[5]), stack(4, &[6, 7, 8])];
+    let front = [0; 16 * 5 + 2];
+    let with = |behind: &[u8]| Stats::parse(&[&front[..], behind].concat(), &entries, 1024);
+    let part = [b"\x05\x82\x01\x01", &[5; 32][..], b"\x02", &[6; 32], &[7; 32], &[8; 32]].concat();
+    let stats = with(&part).unwrap();
+    assert_eq!(stats.stacks, stacks);
+    assert_eq!(stats.to_bytes(), [&front[..], &part].concat());
+    // A file of one whole block, a folder, no entry, a number that is too large, too few values, and none.
+    for entry in [&[0][..], &[2], &[5], &[0xff, 0xff, 0xff, 0xff, 0x7f], &[0x80, 0]] {
+        let part = [&[5, 32 + entry.len() as u8], entry, &[5; 32]].concat();
+        assert!(with(&part).is_err_and(|e| e.class() == Class::Invalid), "{entry:?}");
+    }
+    for values in [0, 31, 33] {
+        let part = [&[5, 1 + values, 1][..], &[5; 33][..values.into()]].concat();
+        assert!(with(&part).is_err_and(|e| e.class() == Class::Invalid), "{values}");
     }
 }
 

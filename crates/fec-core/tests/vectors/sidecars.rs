@@ -63,7 +63,7 @@ fn open(piece: &Piece, bytes: &[u8], metadata: &[u8]) -> Result<([u8; 32], bool)
     let (of, layout) = (piece.of, piece.of.layout);
     let (catalog_bytes, behind) = metadata.split_at(layout.catalog_len as usize);
     let (catalog, digests, anchors) = Catalog::parse(catalog_bytes)?;
-    let stats = Stats::parse(behind, catalog.entries.len())?;
+    let stats = Stats::parse(behind, &catalog.entries, catalog.block)?;
     assert_eq!(stats.to_bytes(), behind);
     assert_eq!((digests.len() as u64, anchors.len() as u64), (catalog.digests(), catalog.anchors()));
     let (pieces, piece_len) = (of.pieces() as u32, of.piece_len() as u32);

@@ -161,7 +161,7 @@ impl Opened {
             }
         }
         // A part of a later version is refused only where all else is right.
-        let stats = Stats::parse(stats, catalog.entries.len())?;
+        let stats = Stats::parse(stats, &catalog.entries, catalog.block)?;
         let root = Catalog::root(catalog_bytes);
         Ok(Parsed { catalog, stats, root, digests_at, opened: self })
     }

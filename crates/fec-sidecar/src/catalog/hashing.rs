@@ -2,8 +2,9 @@
 
 use fec_base::io::ReadAt;
 use fec_core::digest::{Digest, HashKind, blocks};
-use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::{ShortDigest, shortened};
+use fec_core::format::sidecar::stack::Stack;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -24,34 +25,68 @@ pub(crate) fn is_zeros(bytes: &[u8]) -> bool {
 }
 
 /// The BLAKE3 of a file, from the values of its whole blocks and of its tail.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FileTree {
-    /// Values of blocks that fill no unit yet, then those of units, of units of units, and so on.
-    levels: Vec<Vec<Digest>>,
+    /// Blocks so far.
+    count: u64,
+    /// The values of complete subtrees, the largest first. The last two may be of one that was just completed: it is
+    /// not merged before more follow, since it may be the root.
+    stack: Vec<Digest>,
 }
 
-/// Blocks of a unit, which is kept as a single value.
+/// Blocks whose values are merged at once.
 const UNIT: usize = 64;
+
+/// The fewest whole blocks of a file whose stack is kept. A smaller file is read again.
+const LEAST_STACK: u64 = 64;
+
+/// Room for the stack of the file that is entry `nth`, if one is kept of it.
+pub(crate) fn room_for_stack(nth: usize, entry: &Entry, block: u32) -> Option<Stack> {
+    let EntryKind::File(file) = &entry.kind else { return None };
+    let is_kept = FileEntry::whole_blocks(file.size, block.into()) >= LEAST_STACK;
+    let count = Stack::blocks(file, block.into()).count_ones() as usize;
+    is_kept.then(|| Stack { entry: nth as u32, values: vec![[0; 32]; count] })
+}
 
 /// Bytes that are hashed at a time: they stay in the cache on the way.
 const PIECE: u64 = 256 << 10;
 
 impl FileTree {
-    /// Adds the next blocks.
-    pub(crate) fn push(&mut self, values: &[Digest]) {
-        values.iter().for_each(|value| self.push_at(0, *value));
+    /// The tree of the first `count` blocks, whose values [`FileTree::stack`] gave.
+    pub(crate) fn resumed(count: u64, stack: &[Digest]) -> FileTree {
+        FileTree { count, stack: stack.to_vec() }
     }
 
-    fn push_at(&mut self, level: usize, value: Digest) {
-        if level == self.levels.len() {
-            self.levels.push(Vec::with_capacity(UNIT));
+    /// Adds the next blocks.
+    pub(crate) fn push(&mut self, mut values: &[Digest]) {
+        while let Some(value) = values.first() {
+            let is_aligned = self.count.is_multiple_of(UNIT as u64);
+            // The only subtree of a file would be its root.
+            let is_unit = is_aligned && values.len() + usize::from(self.count > 0) > UNIT;
+            let (value, count) = match is_unit {
+                true => (blocks::subtree(&values[..UNIT]), UNIT),
+                false => (*value, 1),
+            };
+            self.merge();
+            self.stack.push(value);
+            self.count += count as u64;
+            values = &values[count..];
         }
-        if self.levels[level].len() == UNIT {
-            let unit = blocks::subtree(&self.levels[level]);
-            self.levels[level].clear();
-            self.push_at(level + 1, unit);
+    }
+
+    /// Merges the subtrees that are complete.
+    fn merge(&mut self) {
+        while self.stack.len() > self.count.count_ones() as usize {
+            let both = self.stack.split_off(self.stack.len() - 2);
+            self.stack.push(blocks::subtree(&both));
         }
-        self.levels[level].push(value);
+    }
+
+    /// The values of complete subtrees over all blocks so far, which are not all of the file: one for each bit that is
+    /// set in their number.
+    pub(crate) fn stack(mut self) -> Vec<Digest> {
+        self.merge();
+        self.stack
     }
 
     /// Adds blocks of zeros, by their numbers in the file. `each` gets the bytes of each step, and may end that.
@@ -76,13 +111,14 @@ impl FileTree {
 
     /// The hash. At least two values must have been added, of blocks or of the tail.
     pub(crate) fn finish(mut self) -> Digest {
-        let mut level = 1;
-        while level < self.levels.len() {
-            let unit = blocks::subtree(&self.levels[level - 1]);
-            self.push_at(level, unit);
-            level += 1;
+        let mut last = self.stack.pop().expect("values were added");
+        while let Some(value) = self.stack.pop() {
+            if self.stack.is_empty() {
+                return blocks::root(&[value, last]);
+            }
+            last = blocks::subtree(&[value, last]);
         }
-        blocks::root(self.levels.last().expect("values were added"))
+        panic!("a single value leads to no hash")
     }
 }
 
@@ -124,6 +160,8 @@ pub(crate) struct Hashed {
     pub(crate) digest: Digest,
     /// The bytes behind the whole blocks, if any: their chaining value, or the file's digest if it has no whole block.
     pub(crate) tail: Option<Digest>,
+    /// The [stack](FileTree::stack) of the whole blocks but the last; empty for a small file.
+    pub(crate) stack: Vec<Digest>,
 }
 
 /// Hashes a file of a known size. `each` gets its whole blocks and their values, with the number of the first.
@@ -131,6 +169,16 @@ pub(crate) fn hash_file(
     file: &impl ReadAt,
     size: u64,
     block: u64,
+    each: impl FnMut(u64, &[u8], &[Digest]),
+) -> io::Result<Hashed> {
+    hash_on(file, (size, block), FileTree::default(), each)
+}
+
+/// As [`hash_file`], from the first block on that the tree does not have yet.
+pub(crate) fn hash_on(
+    file: &impl ReadAt,
+    (size, block): (u64, u64),
+    mut tree: FileTree,
     mut each: impl FnMut(u64, &[u8], &[Digest]),
 ) -> io::Result<Hashed> {
     let whole = FileEntry::whole_blocks(size, block);
@@ -138,25 +186,32 @@ pub(crate) fn hash_file(
     ReadAt::read_exact_at(file, whole * block, &mut tail)?;
     if whole == 0 {
         let digest = HashKind::Blake3.digest(&tail);
-        return Ok(Hashed { digest, tail: (!tail.is_empty()).then_some(digest) });
+        return Ok(Hashed { digest, tail: (!tail.is_empty()).then_some(digest), stack: Vec::new() });
     }
-    let together = (PIECE / block).clamp(1, whole);
+    let mut at = tree.count;
+    let together = (PIECE / block).clamp(1, whole - at);
     let mut bytes = vec![0; (together * block) as usize];
     let mut values = vec![[0; 32]; together as usize];
-    let mut tree = FileTree::default();
-    let mut at = 0;
+    let mut stack = Vec::new();
     while at < whole {
         let count = together.min(whole - at);
         let (bytes, values) = (&mut bytes[..(count * block) as usize], &mut values[..count as usize]);
         ReadAt::read_exact_at(file, at * block, bytes)?;
         blocks::values(bytes, block as usize, at * block, values);
         each(at, bytes, values);
-        tree.push(values);
         at += count;
+        let (last, before) = values.split_last().expect("there is a block");
+        if at == whole && whole >= LEAST_STACK {
+            tree.push(before);
+            stack = tree.clone().stack();
+            tree.push(&[*last]);
+        } else {
+            tree.push(values);
+        }
     }
     let tail = (!tail.is_empty()).then(|| blocks::tail_value(&tail, whole * block));
     tail.iter().for_each(|tail| tree.push(&[*tail]));
-    Ok(Hashed { digest: tree.finish(), tail })
+    Ok(Hashed { digest: tree.finish(), tail, stack })
 }
 
 #[cfg(test)]
@@ -186,7 +241,40 @@ mod tests {
             }
             let mut tree = FileTree::default();
             values.chunks(7).for_each(|values| tree.push(values));
-            assert_eq!(tree.finish(), HashKind::Blake3.digest(&bytes[..len]), "{len}");
+            let digest = HashKind::Blake3.digest(&bytes[..len]);
+            assert_eq!(tree.finish(), digest, "{len}");
+            // A stack goes on as the tree that it is of.
+            for at in [1, values.len() / 3, values.len() / 2, values.len() - 1] {
+                let mut tree = FileTree::default();
+                tree.push(&values[..at]);
+                let stack = tree.stack();
+                assert_eq!(stack.len() as u32, at.count_ones());
+                if at > 0 {
+                    let mut tree = FileTree::resumed(at as u64, &stack);
+                    tree.push(&values[at..]);
+                    assert_eq!(tree.finish(), digest, "{len} from {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stack_is_of_all_whole_blocks_but_the_last() {
+        let bytes: Vec<u8> = (0..300_000usize).map(|i| (i * 31 + i / 251) as u8).collect();
+        for len in [63 * 1024, 64 * 1024, 64 * 1024 + 1, 65 * 1024, 129 * 1024 + 7, 256 * 1024, 300_000] {
+            let whole = hash_file(&&bytes[..len], len as u64, 1024, |_, _, _| ()).unwrap();
+            let count = len as u64 / 1024 - 1;
+            assert_eq!(whole.stack.is_empty(), len < 64 * 1024, "{len}");
+            if !whole.stack.is_empty() {
+                let tree = FileTree::resumed(count, &whole.stack);
+                let mut first = None;
+                let on = hash_on(&&bytes[..len], (len as u64, 1024), tree, |at, _, _| {
+                    first.get_or_insert(at);
+                });
+                let on = on.unwrap();
+                assert_eq!((on.digest, on.tail, on.stack), (whole.digest, whole.tail, whole.stack));
+                assert_eq!(first, Some(count), "only the end is read");
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 //! (`begun.rs`).
 
 use crate::Sidecar;
-use crate::catalog::tree::changed;
+use crate::catalog::fingerprint::changed;
 use crate::error::SidecarError;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::output::write_own;

@@ -3,12 +3,12 @@
 
 mod open;
 
+use crate::catalog::fingerprint::fingerprint_of;
 use crate::catalog::generations::{FromWhole, Opened, PiecesFound, extent_of};
 pub(crate) use crate::catalog::generations::{LOST, NOTHING};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Found, Reader, Shifts};
 use crate::catalog::sealed::SealedBytes;
-use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
 use fec_base::context::Settings;
 use fec_base::error::{Action, Error, Result};
@@ -270,6 +270,13 @@ impl Sidecar {
             let numbers = first.max(blocks.start)..blocks.end;
             numbers.map(move |nth| start.map(|start| self.digest_of(start + (nth - blocks.start))))
         })
+    }
+
+    /// The stack that is recorded for a file.
+    pub(crate) fn stack_of(&self, nth: u32) -> Option<&[Digest]> {
+        let stacks = &self.stats.stacks;
+        let at = stacks.binary_search_by_key(&nth, |stack| stack.entry).ok()?;
+        Some(&stacks[at].values)
     }
 
     /// The digests of all shards, group by group, as they stand in the catalog.

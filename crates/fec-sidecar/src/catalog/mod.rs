@@ -2,6 +2,7 @@
 //! [`Sidecar`](metadata::Sidecar) is opened.
 
 pub(crate) mod bits;
+pub(crate) mod fingerprint;
 pub(crate) mod folder;
 pub(crate) mod generations;
 pub(crate) mod hashing;

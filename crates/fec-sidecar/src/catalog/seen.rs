@@ -1,11 +1,13 @@
 //! Files as they were found, and those that fail while they are read: they are noted, so that nothing stops at the
 //! first.
 
+use crate::catalog::fingerprint::{fingerprint_of, identity_of};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
 use fec_core::executor::lock;
 use fec_core::format::sidecar::parts::Reason;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,6 +23,8 @@ pub(crate) const UNSEEN: u64 = 0;
 pub(crate) struct Seen {
     /// The fingerprint of each entry, to detect later changes, or [`UNSEEN`].
     pub(crate) fingerprints: Vec<u64>,
+    /// The identity of each entry, and its size, if files may grow: what comes behind that size is no change.
+    growing: Vec<(u64, u64)>,
     /// True for a file that was read in one go, and has not changed until then: what happens to it later is an edit.
     settled: Vec<AtomicBool>,
     pub(crate) failed: Arc<Failed>,
@@ -42,10 +46,22 @@ impl Seen {
         self.fingerprints[nth] != UNSEEN
     }
 
-    /// The files with these fingerprints.
-    pub(crate) fn new(fingerprints: Vec<u64>) -> Seen {
+    /// The files with these fingerprints, and their identities and sizes, if they may grow.
+    pub(crate) fn new(fingerprints: Vec<u64>, growing: Vec<(u64, u64)>) -> Seen {
         let settled = fingerprints.iter().map(|_| AtomicBool::new(false)).collect();
-        Seen { fingerprints, settled, failed: Arc::default() }
+        Seen { fingerprints, growing, settled, failed: Arc::default() }
+    }
+
+    /// Tells whether files may grow.
+    pub(crate) fn may_grow(&self) -> bool {
+        !self.growing.is_empty()
+    }
+
+    /// Tells whether a file is the one that was found, and has not changed since; it may have grown, where that is
+    /// allowed.
+    pub(crate) fn is_as_found(&self, nth: usize, now: &Metadata) -> bool {
+        let grew = |(identity, size): &(u64, u64)| *identity == identity_of(now) && *size <= now.len();
+        fingerprint_of(now) == self.fingerprints[nth] || self.growing.get(nth).is_some_and(grew)
     }
 
     /// Notes that a file was read in one go, and has not changed.

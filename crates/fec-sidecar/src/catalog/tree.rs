@@ -1,5 +1,6 @@
 //! Finds everything to protect: files, folders and links below a base, in the order of their paths.
 
+use crate::catalog::fingerprint::{fingerprint_of, identity_of};
 use crate::catalog::folder::around;
 use crate::catalog::patterns::Patterns;
 use crate::catalog::seen::{Reasons, Seen, UNSEEN, is_below, reason_of};
@@ -11,11 +12,9 @@ use fec_base::io::temporary::parent;
 use fec_core::format::sidecar::parts::Reason;
 use fec_core::format::sidecar::stat::{Stat, mark};
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, is_path, most_paths};
-use rustix::fs::Stat as SystemStat;
 use rustix::process::geteuid;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, Metadata};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -30,6 +29,8 @@ pub(crate) struct Selection<'a> {
     pub(crate) patterns: &'a Patterns<'a>,
     /// True if file systems that are mounted below are left out.
     pub(crate) one_file_system: bool,
+    /// True if files may grow while they are read.
+    pub(crate) may_grow: bool,
     /// Paths that are left out, since they could not be read.
     pub(crate) omitted: &'a Reasons,
     /// Files that are not looked at, since they could not be read.
@@ -67,34 +68,6 @@ pub(crate) struct Tree {
     /// Paths that are not protected, and entries that are kept as they were.
     pub(crate) omitted: Reasons,
     pub(crate) kept: Reasons,
-}
-
-/// A fingerprint that tells whether a file is still the same and unchanged.
-pub(crate) fn fingerprint(of: (u64, u64, u64), modified: (i64, i64), changed: (i64, i64)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (of, modified, changed).hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The time of the last change of a file or of its metadata, which nobody can choose.
-// The integer types differ between systems.
-#[allow(clippy::unnecessary_cast)]
-pub(crate) fn changed(stat: &SystemStat) -> (i64, i64) {
-    (stat.st_ctime as i64, stat.st_ctime_nsec as i64)
-}
-
-/// The fingerprint of a file by its stat.
-// The integer types differ between systems.
-#[allow(clippy::unnecessary_cast)]
-pub(crate) fn fingerprint_of_stat(stat: &SystemStat) -> u64 {
-    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    fingerprint((stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64), modified, changed(stat))
-}
-
-/// The fingerprint of a file by its metadata.
-pub(crate) fn fingerprint_of(meta: &Metadata) -> u64 {
-    let modified = (meta.mtime(), meta.mtime_nsec());
-    fingerprint((meta.dev(), meta.ino(), meta.size()), modified, (meta.ctime(), meta.ctime_nsec()))
 }
 
 /// The times and permissions that a catalog keeps.
@@ -199,12 +172,18 @@ impl Tree {
                 found[nth].entry.kind = EntryKind::HardLink(first as u32);
             }
         }
-        Ok(Tree { sidecars, omitted, kept, ..Tree::of(found, skipped) })
+        Ok(Tree { sidecars, omitted, kept, ..Tree::of(found, skipped, selection.may_grow) })
     }
 
     /// The tree of what was found, in this order.
-    fn of(mut found: Vec<Found>, skipped: Vec<PathBuf>) -> Tree {
+    fn of(mut found: Vec<Found>, skipped: Vec<PathBuf>, may_grow: bool) -> Tree {
         let (mut tree, mut fingerprints) = (Tree { skipped, ..Tree::default() }, Vec::new());
+        let size_of = |found: &Found| match &found.entry.kind {
+            EntryKind::File(file) => file.size,
+            _ => u64::MAX,
+        };
+        let sizes = |found: &Found| (found.identity, size_of(found));
+        let growing = if may_grow { found.iter().map(sizes).collect() } else { Vec::new() };
         // Taking from the end frees memory on the way.
         while let Some(Found { entry, stat, mark, seen, .. }) = found.pop() {
             tree.entries.push(entry);
@@ -224,7 +203,7 @@ impl Tree {
         tree.stats.shrink_to_fit();
         tree.marks.shrink_to_fit();
         fingerprints.shrink_to_fit();
-        Tree { seen: Seen::new(fingerprints), ..tree }
+        Tree { seen: Seen::new(fingerprints, growing), ..tree }
     }
 }
 
@@ -234,6 +213,7 @@ struct Found {
     stat: Stat,
     mark: u64,
     seen: u64,
+    identity: u64,
     /// Device and inode of a file with several names.
     several_names: Option<Box<(u64, u64)>>,
     /// The path of the file that a hard link of an old sidecar is a name of.
@@ -263,6 +243,7 @@ impl Found {
             stat: stat_of(meta),
             mark: if meta.is_file() { mark((meta.ctime(), meta.ctime_nsec() as u32), meta.ino()) } else { 0 },
             seen: fingerprint_of(meta),
+            identity: identity_of(meta),
             several_names: has_several.then(|| Box::new((meta.dev(), meta.ino()))),
             first: None,
         })
@@ -284,7 +265,7 @@ fn keep(found: &mut Vec<Found>, omitted: &mut Reasons, selection: &Selection<'_>
         }
         omitted.remove(&entry.path);
         kept_for.insert(entry.path.clone(), reason);
-        found.push(Found { entry, stat, mark, seen: UNSEEN, several_names: None, first });
+        found.push(Found { entry, stat, mark, seen: UNSEEN, identity: UNSEEN, several_names: None, first });
     }
     let left = selection.kept.iter().filter(|(path, _)| !kept_for.contains_key(*path));
     omitted.extend(left.map(|(path, reason)| (path.clone(), *reason)));

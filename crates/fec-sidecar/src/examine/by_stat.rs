@@ -1,7 +1,7 @@
 //! The state of entries by their stat alone, without reading any file.
 
+use crate::catalog::fingerprint::{changed, fingerprint_of_stat};
 use crate::catalog::hashing::is_whole;
-use crate::catalog::tree::{changed, fingerprint_of_stat};
 use crate::examine::verdict::{Facts, Once, Record, State, Time, recorded_time, time_of, writer_of};
 use crate::{Proof, Sidecar};
 use fec_base::io::base::{Base, file_type};

@@ -13,8 +13,10 @@ use fec_core::digest::{Digest, HashKind};
 use fec_core::executor::into_value;
 use fec_core::format::sidecar::catalog::Catalog;
 use fec_core::format::sidecar::group::GroupCode;
+use fec_core::format::sidecar::stack::Stack;
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 impl Coding<'_> {
     /// A file that fails counts as zeros, and is noted: then the result is not used.
@@ -31,48 +33,66 @@ impl Coding<'_> {
 }
 
 /// Gives files their BLAKE3, which the values of blocks and tails lead to. `is_new` tells which files, beside `twins`,
-/// have none. Values begin at position `first`.
+/// have none. Values begin at position `first`. The stacks of these files are filled.
 pub(crate) fn give_digests(
     catalog: &mut Catalog,
     twins: &BTreeMap<usize, usize>,
     (values, first): (&[Digest], u64),
     tails: &[Option<Digest>],
     (is_new, meter): (&dyn Fn(usize) -> bool, &Gauge<'_>),
+    stacks: &mut [Stack],
 ) -> Result<()> {
     let block = catalog.block.into();
+    let mut stacks = stacks.iter_mut().peekable();
     for (nth, (entry, tail)) in catalog.entries.iter_mut().zip(tails).enumerate() {
         if let EntryKind::File(file) = &mut entry.kind
             && is_new(nth)
             && !twins.contains_key(&nth)
         {
-            file.blake3 = digest_of(file, (values, first), *tail, block, meter)?;
+            while stacks.next_if(|stack| (stack.entry as usize) < nth).is_some() {}
+            let stack = stacks.next_if(|stack| stack.entry as usize == nth);
+            file.blake3 = digest_of(file, (values, first), *tail, (block, meter), stack)?;
         }
     }
     plan::share_digests(&mut catalog.entries, twins);
     Ok(())
 }
 
-/// The BLAKE3 of a file, from its tail and the values of its whole blocks. Values begin at position `first`.
+/// The BLAKE3 of a file, from its tail and the values of its whole blocks. Values begin at position `first`. The stack
+/// is filled.
 fn digest_of(
     file: &FileEntry,
     (values, first): (&[Digest], u64),
     tail: Option<Digest>,
-    block: u64,
-    meter: &Gauge<'_>,
+    (block, meter): (u64, &Gauge<'_>),
+    mut stack: Option<&mut Stack>,
 ) -> Result<Digest> {
-    if FileEntry::whole_blocks(file.size, block) == 0 {
+    let whole = FileEntry::whole_blocks(file.size, block);
+    if whole == 0 {
         return Ok(tail.unwrap_or_else(|| HashKind::Blake3.digest(b"")));
     }
     let mut tree = FileTree::default();
-    for (numbers, start) in file.parts(block) {
-        let count = (numbers.end - numbers.start) as usize;
-        match start {
-            Some(start) => tree.push(&values[(start - first) as usize..][..count]),
-            None => tree.push_zeros(numbers, block, |len| {
-                meter.add(len);
-                meter.check()
-            })?,
+    let push = |tree: &mut FileTree, (numbers, start): (Range<u64>, Option<u64>)| match start {
+        Some(start) => {
+            let count = (numbers.end - numbers.start) as usize;
+            tree.push(&values[(start - first) as usize..][..count]);
+            Ok(())
         }
+        None => tree.push_zeros(numbers, block, |len| {
+            meter.add(len);
+            meter.check()
+        }),
+    };
+    for (numbers, start) in file.parts(block) {
+        let is_last = numbers.end == whole;
+        let Some(stack) = stack.as_mut().filter(|_| is_last) else {
+            push(&mut tree, (numbers, start))?;
+            continue;
+        };
+        let last = start.map(|start| start + (whole - 1 - numbers.start));
+        push(&mut tree, (numbers.start..whole - 1, start))?;
+        stack.values = tree.clone().stack();
+        push(&mut tree, (whole - 1..whole, last))?;
     }
     tail.iter().for_each(|tail| tree.push(&[*tail]));
     Ok(tree.finish())

@@ -20,6 +20,7 @@ use fec_core::digest::Digest;
 use fec_core::format::sidecar::catalog::Catalog;
 use fec_core::format::sidecar::parts::{Omitted, Reason, limit_omitted};
 use fec_core::format::sidecar::policy::Rules;
+use fec_core::format::sidecar::stack::Stack;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind};
 use std::os::unix::ffi::OsStrExt;
@@ -36,6 +37,8 @@ pub(crate) struct Found {
     excluded: Excluded,
     /// The policy.
     pub(crate) rules: Rules,
+    /// The stacks of files, which an update knows.
+    pub(crate) stacks: Vec<Stack>,
 }
 
 impl Found {
@@ -66,9 +69,9 @@ impl Found {
         let mut tree = excluded.run(&rules, |patterns| {
             let Attempts { omitted, kept, .. } = attempts;
             let keep = |omitted: &_| old.map_or_else(Vec::new, |old| attempts.keep(old, omitted));
-            let one_file_system = job.one_file_system;
+            let (one_file_system, may_grow) = (job.one_file_system, job.appends);
             let selection =
-                Selection { named: &named, patterns, one_file_system, omitted, kept, keep: &keep };
+                Selection { named: &named, patterns, one_file_system, may_grow, omitted, kept, keep: &keep };
             let tree = Tree::find(&base, &selection, [&is_own, &is_of_sidecar])?;
             check_idle(patterns, &base)?;
             Ok::<Tree, Error>(tree)
@@ -78,7 +81,7 @@ impl Found {
             tree.marks.clear();
         }
         check_any(&tree, &base)?;
-        Ok(Found { home, base_path, base, tree, excluded, rules })
+        Ok(Found { home, base_path, base, tree, excluded, rules, stacks: Vec::new() })
     }
 
     /// Tells whether the base is known by the place of the sidecar, in a folder `.fec`.
@@ -101,6 +104,7 @@ impl Found {
             exclusion: self.excluded.by.clone(),
             omitted: self.omitted(),
             policy: self.rules.clone(),
+            stacks: self.stacks.clone(),
         }
     }
 

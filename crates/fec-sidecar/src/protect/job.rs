@@ -38,6 +38,9 @@ pub struct Protect<'a> {
     pub rules: Option<&'a Rules>,
     /// The owner's word on a prune, for an update.
     pub prune: Prune,
+    /// True if files only grow, for an update: of one that is longer, no more than the old end is read in front of what
+    /// is new, and one that has other bytes in front of it is held.
+    pub appends: bool,
     /// True if file systems that are mounted below are left out.
     pub one_file_system: bool,
     /// True if SHA-256 of each file is recorded too, which reads the files once more.

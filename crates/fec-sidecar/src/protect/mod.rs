@@ -15,13 +15,13 @@ pub(crate) mod sha256;
 use crate::Sidecar;
 use crate::catalog::bits::Bits;
 use crate::catalog::folder::Made;
+use crate::catalog::hashing::room_for_stack;
 use crate::catalog::journal;
 use crate::catalog::metadata;
 use crate::catalog::plan;
 pub use crate::catalog::plan::Redundancy;
 use crate::catalog::positions::{self, Positions};
 use crate::catalog::seen::Seen;
-use crate::catalog::tree::fingerprint_of;
 use crate::catalog::wide;
 use crate::error::SidecarError;
 use crate::examine::margin;
@@ -99,15 +99,17 @@ pub(crate) fn anew(
         // Room for SHA-256 comes first, so that all places are known before any digest is.
         make_room_for_sha256(&mut entries, |_| true);
     }
-    let stats = found.stats();
-    let stats_bytes = stats.to_bytes();
-    let seen = &found.tree.seen;
     let block = block_of(&entries);
+    let seen = &found.tree.seen;
     let all: Vec<usize> = (0..entries.len()).collect();
     let contents = Contents { base: &found.base, entries: &entries, seen, block: block.into(), context };
     let content = contents.find(&all, &HashMap::new())?;
+    let own = entries.iter().enumerate().filter(|(nth, _)| job.appends && !content.twins.contains_key(nth));
+    found.stacks = own.filter_map(|(nth, entry)| room_for_stack(nth, entry, block)).collect();
+    let mut stats = found.stats();
+    let stats_len = stats.to_bytes().len() as u64;
     let (mut catalog, geometry) =
-        plan::plan(entries, redundancy, stats_bytes.len() as u64, (block, &content)).map_err(refused)?;
+        plan::plan(entries, redundancy, stats_len, (block, &content)).map_err(refused)?;
     let extent = catalog.extents[0];
     let sidecar_len = extent.len(catalog.block.into()).unwrap_or(u64::MAX);
     check_room(job.output, sidecar_len)?;
@@ -126,7 +128,8 @@ pub(crate) fn anew(
     let Coded { values, digests, tails, mut anchors } = coded;
     anchors.sort_unstable();
     let anchors = positions::anchors(&catalog, &anchors);
-    give_digests(&mut catalog, &content.twins, (&values, 0), &tails, (&|_| true, &meter))?;
+    let (all, stacks) = (&|_| true, &mut stats.stacks);
+    give_digests(&mut catalog, &content.twins, (&values, 0), &tails, (all, &meter), stacks)?;
     if sha256 {
         add_sha256(&mut catalog, &found.base, seen, &|_| true, context)?;
     }
@@ -135,7 +138,7 @@ pub(crate) fn anew(
     check_unchanged(&found.base, &catalog, seen)?;
     meter.finish();
     let before = ([0; 32], 1);
-    let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats_bytes, before);
+    let (metadata, layout, root) = metadata_bytes(&catalog, (&digests, &anchors), &stats.to_bytes(), before);
     let stage = stages::enter(Stage::Write, metadata.len() as u64);
     let put = |at: u64, piece: &[u8]| out.put(at, piece);
     let of = metadata::write(metadata, geometry, layout, &extent, &context.settings, put)?;
@@ -202,7 +205,7 @@ pub(crate) fn check_unchanged(base: &Base, catalog: &Catalog, seen: &Seen) -> Re
             continue;
         }
         let changed = match std::fs::symlink_metadata(base.place(&entry.path)) {
-            Ok(now) if fingerprint_of(&now) == seen.fingerprints[nth] => continue,
+            Ok(now) if seen.is_as_found(nth, &now) => continue,
             Ok(_) => io::ErrorKind::UnexpectedEof.into(),
             Err(e) => e,
         };

@@ -5,11 +5,11 @@
 //! shows. A list forged after an edit is younger than the edit and proves nothing.
 
 use crate::Sidecar;
+use crate::catalog::fingerprint::fingerprint_of_stat;
 use crate::catalog::hashing::Padded;
 use crate::catalog::journal::{Closed, Journal, Lines, List, PieceDigest, Pieces, piece_digest};
 use crate::catalog::permissions::umask;
 use crate::catalog::positions::{Positions, Span};
-use crate::catalog::tree::fingerprint_of_stat;
 use crate::error::SidecarError;
 use crate::examine::rebuild::{Rebuild, Sink, Wants};
 use crate::examine::{Cause, Examined};

@@ -1,8 +1,8 @@
 //! Writes what a repair has decided on: computed bytes to files and to the sidecar, and new entries under their names.
 
+use crate::catalog::fingerprint::fingerprint_of_stat;
 use crate::catalog::journal::Journal;
 use crate::catalog::positions::{Any, PositionReader, Positions, Span};
-use crate::catalog::tree::fingerprint_of_stat;
 use crate::error::SidecarError;
 use crate::examine::by_stat::looks_as_it_did;
 use crate::examine::rebuild::{Rebuild, Wants};

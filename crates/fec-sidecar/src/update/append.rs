@@ -82,7 +82,7 @@ impl Update<'_> {
 
     /// Codes the new positions, and hands their recovery shards to `put`. Gives new files their digests.
     fn code(&self, new: &mut Extension, put: &Put<'_>) -> Result<NewBytes> {
-        let Extension { catalog, digests, positions, expected, twins, kept, .. } = new;
+        let Extension { catalog, digests, positions, expected, twins, kept, stats, .. } = new;
         let (base, seen) = (&self.found.base, &self.found.tree.seen);
         let first = kept.positions();
         let coded_len = Positions::of(catalog).len(first..catalog.positions());
@@ -97,7 +97,8 @@ impl Update<'_> {
         digests.extend(of_group);
         anchors.sort_unstable();
         let is_new = |nth: usize| matches!(self.fates[nth], Fate::New);
-        give_digests(catalog, twins, (&values, first), &tails, (&is_new, &meter))?;
+        let stacks = &mut stats.stacks;
+        give_digests(catalog, twins, (&values, first), &tails, (&is_new, &meter), stacks)?;
         meter.finish();
         Ok(NewBytes { coded_len, anchors })
     }

@@ -1,9 +1,10 @@
 //! Compares each file with the record of it in the old sidecar.
 
 mod doubts;
+mod grown;
 pub(crate) mod held;
 
-use crate::catalog::hashing::{Hashed, hash_file, is_zeros};
+use crate::catalog::hashing::{Hashed, hash_file, hash_on, is_zeros};
 use crate::catalog::metadata::Sidecar;
 use crate::catalog::plan::add_blocks;
 use crate::catalog::proof::Proof;
@@ -19,6 +20,7 @@ use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
+use grown::Start;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
@@ -51,6 +53,10 @@ pub(crate) struct Read {
     pub(crate) check: Digest,
     /// The tail, as in [`Hashed`].
     pub(crate) tail: Option<Digest>,
+    /// The stack, as in [`Hashed`].
+    pub(crate) stack: Vec<Digest>,
+    /// True if the file is known to begin with all bytes of the old one.
+    pub(crate) continues: bool,
 }
 
 /// Compares the present files with the old sidecar.
@@ -58,6 +64,8 @@ pub(crate) struct Compare<'a> {
     pub(crate) old: &'a Sidecar,
     pub(crate) base: &'a Base,
     pub(crate) tree: &'a Tree,
+    /// True if files only grow: what stands in front of an old end is not read.
+    pub(crate) appends: bool,
     pub(crate) context: &'a Context<'a>,
 }
 
@@ -295,10 +303,17 @@ impl Compare<'_> {
         let block = u64::from(self.old.catalog.block);
         let file = self.open(nth)?;
         let old = at.map(|of| self.old_file(of));
-        let mut expected = old.map(|old| self.old.digests_of_file(old, 0)).into_iter().flatten();
-        let (mut kept, mut zeros) = (Vec::new(), Vec::new());
+        let grown = match at.filter(|of| self.appends && self.old_file(*of).size < self.size(nth)) {
+            Some(of) => self.grown(&file, of)?,
+            None => None,
+        };
+        let continues = grown.is_some();
+        let Start { first, tree, mut kept, mut zeros } = grown.unwrap_or_default();
+        meter.add(first * block);
+        let mut expected = old.map(|old| self.old.digests_of_file(old, first)).into_iter().flatten();
         let mut others = PlainHasher::new(HashKind::Blake3);
-        let Hashed { digest, tail } = hash_file(&file, self.size(nth), block, |first, bytes, values| {
+        let size = (self.size(nth), block);
+        let Hashed { digest, tail, stack } = hash_on(&file, size, tree, |first, bytes, values| {
             let blocks = values.iter().zip(bytes.chunks_exact(block as usize));
             for (nth, (value, bytes)) in (first..).zip(blocks) {
                 let value = shortened(value);
@@ -313,7 +328,7 @@ impl Compare<'_> {
             meter.add(bytes.len() as u64);
         })?;
         meter.add(self.size(nth) % block);
-        Ok(Read { digest, kept, zeros, check: others.finish(), tail })
+        Ok(Read { digest, kept, zeros, check: others.finish(), tail, stack, continues })
     }
 
     /// Hashes files that should be unchanged. Returns the tail of each unchanged file, and `None` for the others.

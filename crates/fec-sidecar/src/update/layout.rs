@@ -6,6 +6,7 @@ use super::kept::Kept;
 use super::place::{self, Expected, Lives, Placed, Tails};
 use super::updated::Anew;
 use super::updating::Update;
+use crate::catalog::hashing::room_for_stack;
 use crate::catalog::plan::{self, Content, Redundancy};
 use crate::catalog::positions::{Positions, anchored};
 use crate::error::SidecarError;
@@ -17,6 +18,7 @@ use fec_core::error::FormatError;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::extent::Extent;
+use fec_core::format::sidecar::stack::Stack;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::params::GroupGeometry;
 use std::collections::{BTreeMap, HashMap};
@@ -81,8 +83,9 @@ impl Update<'_> {
             let fates = &self.fates;
             make_room_for_sha256(&mut self.found.tree.entries, |nth| !matches!(fates[nth], Fate::Same(_)));
         }
-        let stats = self.found.stats();
         let content = self.content()?;
+        self.found.stacks = self.stacks(&content);
+        let stats = self.found.stats();
         let (mut placed, mut lives) = self.place(&content)?;
         // Nothing is made anew while bytes cannot be read: they would not be protected any more.
         let is_pinned = lives.groups.iter().any(|group| group.is_pinned);
@@ -285,6 +288,12 @@ impl Update<'_> {
         bytes.extend_from_slice(digests.as_flattened());
         anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
         let catalog_len = bytes.len() as u64;
+        let mut stats = stats.clone();
+        for stack in &mut stats.stacks {
+            if matches!(self.fates[stack.entry as usize], Fate::New) {
+                stack.values.fill([fill; 32]);
+            }
+        }
         bytes.extend_from_slice(&stats.to_bytes());
         (bytes, catalog_len)
     }
@@ -330,6 +339,26 @@ impl Update<'_> {
         Ok((placed, lives))
     }
 
+    /// The stacks of files that have or get one; room for those that only coding knows.
+    fn stacks(&self, content: &Content) -> Vec<Stack> {
+        let (entries, appends) = (&self.found.tree.entries, self.job.appends);
+        let stack = |(nth, fate): (usize, &Fate)| {
+            let of = |values: &[Digest]| Stack { entry: nth as u32, values: values.to_vec() };
+            match fate {
+                Fate::Same(was) => self.old.stack_of(*was).map(of),
+                Fate::Changed(was, read) => {
+                    let is_kept = appends || self.old.stack_of(*was).is_some();
+                    (is_kept && !read.stack.is_empty()).then(|| of(&read.stack))
+                }
+                Fate::New if appends && !content.twins.contains_key(&nth) => {
+                    room_for_stack(nth, &entries[nth], self.old.catalog.block)
+                }
+                _ => None,
+            }
+        };
+        self.fates.iter().enumerate().filter_map(stack).collect()
+    }
+
     /// The positions of files that are protected as they were, since they cannot be read or are held.
     fn pinned(&self) -> Vec<Range<u64>> {
         let block = u64::from(self.old.catalog.block);
@@ -357,10 +386,11 @@ impl Update<'_> {
     /// Compares unchanged files that are to be coded again with their records. Returns their tails.
     fn check_displaced(&self, tails: &Tails) -> Result<HashMap<usize, Option<Digest>>> {
         let Update { old, found, context, .. } = self;
-        let compare = Compare { old, base: &found.base, tree: &found.tree, context };
-        let checked = compare.check(&tails.displaced)?;
+        let (base, tree) = (&found.base, &found.tree);
+        let checked = Compare { old, base, tree, appends: false, context }.check(&tails.displaced)?;
         let mut rotten = Vec::new();
-        let mut displaced = HashMap::new();
+        let mut displaced: HashMap<_, _> =
+            tails.proved.iter().map(|(nth, tail)| (*nth, Some(*tail))).collect();
         for ((nth, _), tail) in tails.displaced.iter().zip(checked) {
             match tail {
                 Some(tail) => drop(displaced.insert(*nth, tail)),

@@ -30,7 +30,7 @@ use crate::catalog::seen::reason_for;
 use crate::error::SidecarError;
 use crate::protect::attempts::Attempts;
 use crate::protect::{Found, Protect, Prune};
-pub use compare::held::Held;
+pub use compare::held::{Held, Why};
 use compare::{Compare, Fate};
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Result};
@@ -128,7 +128,7 @@ fn once(
     journal::check_none(job.output, Action::Update)?;
     let job = &Protect { marks: !old.stats.marks.is_empty(), ..*job };
     let found = Found::of(job, attempts, Some(&old))?;
-    let compare = Compare { old: &old, base: &found.base, tree: &found.tree, context };
+    let compare = Compare { old: &old, base: &found.base, tree: &found.tree, appends: job.appends, context };
     let (fates, taken) = compare.run()?;
     hold(job, &compare, &fates, &found, held)?;
     if old.proof() != Proof::Nothing {
@@ -159,7 +159,7 @@ fn hold(
     found: &Found,
     held: &RefCell<BTreeSet<Held>>,
 ) -> Result<()> {
-    if job.policy.force || found.rules.is_empty() {
+    if job.policy.force || found.rules.is_empty() && !job.appends {
         return Ok(());
     }
     let new = compare.find_held(fates, &Policy::of(&found.rules), are_pruned(job, compare.old))?;

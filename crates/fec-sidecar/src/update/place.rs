@@ -11,7 +11,7 @@ use crate::catalog::positions::{
     self, Any, PositionReader, Positions, anchored, cut_shared, runs_of, shared_tails,
 };
 use fec_base::io::base::Base;
-use fec_core::digest::Digest;
+use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,8 +23,53 @@ pub(crate) struct Tails {
     /// Entries of changed files whose tails are unchanged.
     pub(crate) kept: HashSet<usize>,
     /// Unchanged files whose tails share a position with lost bytes, or lie in one that is given up: the entries, and
-    /// the old files.
+    /// the old files. These have to be read.
     pub(crate) displaced: Vec<(usize, u32)>,
+    /// Such files whose old position still has all of its bytes, which proves their tails: the entries, with the values
+    /// of the tails.
+    pub(crate) proved: Vec<(usize, Digest)>,
+}
+
+/// The old positions, as they stand at the old paths now.
+struct Standing<'a> {
+    old: &'a Sidecar,
+    reader: PositionReader<'a>,
+    bytes: Vec<u8>,
+    /// The position that is in `bytes`, and has its digest.
+    at: Option<u64>,
+    broken: HashSet<u64>,
+}
+
+impl Standing<'_> {
+    /// The bytes of a position, if they have its digest. Many tails may share a position, and follow each other.
+    fn intact(&mut self, position: u64) -> Option<&[u8]> {
+        if self.broken.contains(&position) {
+            return None;
+        }
+        if self.at != Some(position) {
+            let read = self.reader.fill(position, &mut self.bytes, |_, e| Err(e));
+            let block = self.bytes.len();
+            if read.is_err() || plain_digests(&self.bytes, block)[0] != self.old.digest_of(position) {
+                self.broken.insert(position);
+                self.at = None;
+                return None;
+            }
+            self.at = Some(position);
+        }
+        Some(&self.bytes)
+    }
+
+    /// The value of the tail of an old file, if its position is intact.
+    fn tail(&mut self, file: &FileEntry) -> Option<Digest> {
+        let block = self.bytes.len() as u64;
+        let bytes = self.intact(file.tail / block)?;
+        let len = file.tail_len(block);
+        let tail = &bytes[(file.tail % block) as usize..][..len as usize];
+        Some(match file.size - len {
+            0 => HashKind::Blake3.digest(tail),
+            offset => blocks::tail_value(tail, offset),
+        })
+    }
 }
 
 impl Tails {
@@ -37,28 +82,26 @@ impl Tails {
         entries: &[Entry],
         weak: &[Range<u64>],
     ) -> Tails {
-        let mut tails = Tails::default();
-        let lives = tails.find_kept(old, base, fates, entries);
-        tails.find_displaced(&old.catalog, fates, &lives, weak);
+        let (mut tails, catalog) = (Tails::default(), &old.catalog);
+        let positions = Positions::of(catalog);
+        let reader = PositionReader::new(base, catalog, &positions, &Any);
+        let bytes = vec![0; catalog.block as usize];
+        let mut standing = Standing { old, reader, bytes, at: None, broken: HashSet::new() };
+        let lives = tails.find_kept(catalog, fates, entries, &mut standing);
+        tails.find_displaced(catalog, fates, (&lives, weak), &mut standing);
         tails
     }
 
     /// Finds the changed files with unchanged tails. Returns the old files whose tails are still there.
-    fn find_kept(&mut self, old: &Sidecar, base: &Base, fates: &[Fate], entries: &[Entry]) -> HashSet<u32> {
-        let catalog = &old.catalog;
+    fn find_kept(
+        &mut self,
+        catalog: &Catalog,
+        fates: &[Fate],
+        entries: &[Entry],
+        standing: &mut Standing<'_>,
+    ) -> HashSet<u32> {
         let block = u64::from(catalog.block);
-        let positions = Positions::of(catalog);
         let shared = shared_tails(catalog);
-        let mut reader = PositionReader::new(base, catalog, &positions, &Any);
-        let mut bytes = vec![0; block as usize];
-        // Many tails may share a position.
-        let mut looked: HashMap<u64, bool> = HashMap::new();
-        let mut is_intact = |position: u64| {
-            *looked.entry(position).or_insert_with(|| {
-                let read = reader.fill(position, &mut bytes, |_, e| Err(e));
-                read.is_ok() && plain_digests(&bytes, block as usize)[0] == old.digest_of(position)
-            })
-        };
         let mut lives = HashSet::new();
         for (nth, fate) in fates.iter().enumerate() {
             match fate {
@@ -74,7 +117,7 @@ impl Tails {
                     // Another file gives the bytes of a shared position, and tells nothing of this one.
                     let is_alone = old.tail_len(block) > 0 && !shared.contains(&old.tail);
                     let is_there = stands_there && has_size && is_alone;
-                    if is_there && is_intact(old.tail / block) {
+                    if is_there && standing.intact(old.tail / block).is_some() {
                         self.kept.insert(nth);
                         lives.insert(*of);
                     }
@@ -91,8 +134,8 @@ impl Tails {
         &mut self,
         catalog: &Catalog,
         fates: &[Fate],
-        lives: &HashSet<u32>,
-        weak: &[Range<u64>],
+        (lives, weak): (&HashSet<u32>, &[Range<u64>]),
+        standing: &mut Standing<'_>,
     ) {
         let block = u64::from(catalog.block);
         let tails = catalog.files().filter(|(_, file)| file.tail_len(block) > 0);
@@ -108,7 +151,10 @@ impl Tails {
                 file.tail_len(block) > 0 && (broken.contains(&position) || is_in(weak, position))
             };
             match fate {
-                Fate::Same(of) if is_displaced(*of) => self.displaced.push((nth, *of)),
+                Fate::Same(of) if is_displaced(*of) => match standing.tail(file(catalog, *of)) {
+                    Some(tail) => self.proved.push((nth, tail)),
+                    None => self.displaced.push((nth, *of)),
+                },
                 Fate::Changed(of, _) if is_displaced(*of) => {
                     self.kept.remove(&nth);
                 }
@@ -188,24 +234,29 @@ pub(crate) fn place(
             expected.extend(placing.place_blocks(nth, file, fate).map(|expect| (nth, expect)));
         }
     }
-    let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
-    for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
-        let EntryKind::File(file) = &mut entry.kind else { continue };
-        let is_new = !content.twins.contains_key(&nth)
-            && match fate {
-                Fate::NoFile => false,
-                Fate::Same(_) => displaced.contains_key(&nth),
-                Fate::Changed(..) => !tails.kept.contains(&nth),
-                Fate::New => true,
-            };
-        let len = file.tail_len(block);
-        if is_new && len > 0 {
-            file.tail = bins.take(len);
+    // What grew grows again, and takes the positions of its tails with it.
+    let grew = |fate: &Fate| matches!(fate, Fate::Changed(_, read) if read.continues);
+    for are_growing in [false, true] {
+        let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
+        for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
+            let EntryKind::File(file) = &mut entry.kind else { continue };
+            let is_new = !content.twins.contains_key(&nth)
+                && match fate {
+                    Fate::NoFile => false,
+                    Fate::Same(_) => displaced.contains_key(&nth),
+                    Fate::Changed(..) => !tails.kept.contains(&nth),
+                    Fate::New => true,
+                };
+            let len = file.tail_len(block);
+            if is_new && len > 0 && grew(fate) == are_growing {
+                file.tail = bins.take(len);
+            }
         }
+        placing.next += bins.filled.len() as u64;
     }
     share(&mut entries, &content.twins);
     cut_shared(&mut entries);
-    Placed { entries, positions: bins.first - first + bins.filled.len() as u64, expected }
+    Placed { entries, positions: placing.next - first, expected }
 }
 
 /// The assignment of positions to whole blocks.

@@ -55,7 +55,8 @@ impl Recoded {
     pub(crate) fn restamped(mut self, change: impl Fn(&[u8], &mut Stat)) -> Recoded {
         let catalog = self.catalog();
         let behind = self.metadata.split_off(self.catalog_len());
-        let mut stats = Stats::parse(&behind, catalog.entries.len()).expect("times and permissions");
+        let mut stats =
+            Stats::parse(&behind, &catalog.entries, catalog.block).expect("times and permissions");
         catalog.entries.iter().zip(&mut stats.entries).for_each(|(entry, stat)| change(&entry.path, stat));
         self.metadata.extend_from_slice(&stats.to_bytes());
         self

@@ -44,6 +44,7 @@ pub(crate) struct How<'a> {
     pub(crate) force: bool,
     pub(crate) rules: Option<&'a Rules>,
     pub(crate) prune: Prune,
+    pub(crate) appends: bool,
     /// The root that an updated sidecar has to have.
     pub(crate) root: Option<Digest>,
 }
@@ -63,6 +64,7 @@ pub(crate) const USUAL: How<'static> = How {
     force: false,
     rules: None,
     prune: Prune::Nothing,
+    appends: false,
     root: None,
 };
 
@@ -160,6 +162,7 @@ impl Arena {
             rules: how.rules,
             prune: how.prune,
             one_file_system: false,
+            appends: how.appends,
             sha256: how.sha256,
             marks: how.marks,
             policy: Policy::new().with_force(how.force).with_sync(false),

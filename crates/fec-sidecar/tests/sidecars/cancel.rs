@@ -31,6 +31,7 @@ fn job<'a>(paths: &'a [PathBuf], output: &'a Path, sha256: bool) -> Protect<'a> 
         rules: None,
         prune: Prune::Nothing,
         one_file_system: false,
+        appends: false,
         sha256,
         marks: false,
         policy: Policy::new().with_force(true).with_sync(false),

@@ -54,6 +54,7 @@ impl Place {
             rules: None,
             prune: Prune::Nothing,
             one_file_system: false,
+            appends: false,
             sha256: false,
             marks: false,
             policy: Policy::new().with_sync(false),

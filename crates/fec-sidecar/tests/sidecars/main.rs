@@ -3,6 +3,7 @@
 
 #![allow(unused_must_use, reason = "the arena looks at every report; a test looks once more where it has to")]
 
+mod appends;
 mod arena;
 mod cancel;
 #[path = "../../../fecfile/tests/support/cancelled.rs"]

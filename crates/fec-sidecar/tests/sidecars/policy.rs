@@ -7,7 +7,7 @@ use fec_sidecar::SidecarError;
 use fec_sidecar::examine::{Scope, Selection, State, examine};
 use fec_sidecar::protect::{Prune, rules_of};
 use fec_sidecar::repair::Mend;
-use fec_sidecar::update::Updated;
+use fec_sidecar::update::{Updated, Why};
 use fecfile::Class;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -54,7 +54,7 @@ fn cut(path: &Path, len: u64) {
 
 fn held(updated: &Updated) -> Vec<(String, bool)> {
     let path = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-    updated.held.iter().map(|held| (path(&held.path), held.is_gone)).collect()
+    updated.held.iter().map(|held| (path(&held.path), held.why == Why::Gone)).collect()
 }
 
 fn pair_held(path: &str, is_gone: bool) -> (String, bool) {

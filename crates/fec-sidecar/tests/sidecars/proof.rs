@@ -123,6 +123,7 @@ fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
         rules: None,
         prune: Prune::Nothing,
         one_file_system: false,
+        appends: false,
         sha256: false,
         marks: false,
         policy: Policy::new().with_force(force).with_sync(false),

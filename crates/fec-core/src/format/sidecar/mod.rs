@@ -9,6 +9,7 @@
 //! - [`stat`]: times and permissions, which the root does not bind.
 //! - [`parts`]: marks, what was left out, and what is not protected, which it does not bind either.
 //! - [`policy`]: what may happen to which paths; it is one of these parts.
+//! - [`stack`]: the hash trees of files that grow, up to their ends; it is another.
 
 pub mod anchor;
 pub mod catalog;
@@ -19,6 +20,7 @@ pub mod group;
 pub mod parts;
 pub mod piece;
 pub mod policy;
+pub mod stack;
 pub mod stat;
 mod varint;
 

@@ -1,8 +1,9 @@
-//! The parts behind the path to the base, none of which the root binds: marks, what was left out, and what is not
-//! protected (section 17.3).
+//! The parts behind the path to the base, none of which the root binds: marks, what was left out, what is not
+//! protected, the policy, and stacks (section 17.3).
 
-use super::entry::{MAX_PATH, check_names, check_path};
+use super::entry::{Entry, MAX_PATH, check_names, check_path};
 use super::policy::Rules;
+use super::stack::{self, Stack};
 use super::varint::{Bytes, put_bytes, take, take_pattern};
 use crate::error::FormatError;
 
@@ -11,6 +12,7 @@ const MARKS: u8 = 1;
 const EXCLUSION: u8 = 2;
 const OMITTED: u8 = 3;
 const POLICY: u8 = 4;
+const STACKS: u8 = 5;
 
 /// Bytes for the mark of an entry.
 const MARK_LEN: usize = 8;
@@ -151,19 +153,21 @@ pub(super) struct Parts {
     pub(super) exclusion: Exclusion,
     pub(super) omitted: Vec<Omitted>,
     pub(super) policy: Rules,
+    pub(super) stacks: Vec<Stack>,
 }
 
 /// Appends the parts that are there.
 pub(super) fn put_parts(
     out: &mut Vec<u8>,
-    marks: &[u64],
+    (marks, stacks): (&[u64], &[Stack]),
     (exclusion, omitted, policy): (&Exclusion, &[Omitted], &Rules),
 ) {
     let marks = marks.iter().flat_map(|mark| mark.to_le_bytes()).collect();
     let exclusion = if exclusion.is_empty() { Vec::new() } else { exclusion.to_bytes() };
     let omitted = omitted_bytes(omitted);
-    let parts = [(MARKS, marks), (EXCLUSION, exclusion), (OMITTED, omitted), (POLICY, policy.to_bytes())];
-    for (kind, bytes) in parts {
+    let (policy, stacks) = (policy.to_bytes(), stack::to_bytes(stacks));
+    let parts = [marks, exclusion, omitted, policy, stacks];
+    for (kind, bytes) in (MARKS..).zip(parts) {
         if !bytes.is_empty() {
             out.push(kind);
             put_bytes(out, &bytes);
@@ -171,14 +175,14 @@ pub(super) fn put_parts(
     }
 }
 
-/// Parses the parts of a catalog of `entries` entries.
-pub(super) fn parse_parts(bytes: &[u8], entries: usize) -> Result<Parts, FormatError> {
+/// Parses the parts of a catalog with these entries and this block.
+pub(super) fn parse_parts(bytes: &[u8], entries: &[Entry], block: u64) -> Result<Parts, FormatError> {
     let wrong = FormatError::Catalog;
     let (mut rest, mut before) = (Bytes(bytes), 0);
     let mut parts = Parts::default();
     while !rest.0.is_empty() {
         let [kind] = rest.array()?;
-        if !(MARKS..=POLICY).contains(&kind) {
+        if !(MARKS..=STACKS).contains(&kind) {
             return Err(FormatError::CriticalCatalog { what: "a part of kind", value: kind.into() });
         }
         let bytes = take(&mut rest, u64::MAX)?;
@@ -187,13 +191,14 @@ pub(super) fn parse_parts(bytes: &[u8], entries: usize) -> Result<Parts, FormatE
         }
         before = kind;
         match kind {
-            MARKS if bytes.len() != entries * MARK_LEN => {
+            MARKS if bytes.len() != entries.len() * MARK_LEN => {
                 return Err(wrong("there is not one mark for each entry"));
             }
             MARKS => parts.marks = bytes.as_chunks().0.iter().map(|mark| u64::from_le_bytes(*mark)).collect(),
             EXCLUSION => parts.exclusion = Exclusion::parse(bytes)?,
             OMITTED => parts.omitted = parse_omitted(bytes)?,
-            _ => parts.policy = Rules::parse(bytes)?,
+            POLICY => parts.policy = Rules::parse(bytes)?,
+            _ => parts.stacks = stack::parse(bytes, entries, block)?,
         }
     }
     Ok(parts)

@@ -1,7 +1,9 @@
 //! The metadata that the root does not bind: times, permissions, the path to the base, and parts (section 17.3).
 
+use super::entry::Entry;
 use super::parts::{Exclusion, Omitted, Parts, parse_parts, put_parts};
 use super::policy::Rules;
+use super::stack::Stack;
 use crate::digest::HashKind;
 use crate::error::FormatError;
 use crate::format::array_at;
@@ -48,6 +50,8 @@ pub struct Stats {
     pub omitted: Vec<Omitted>,
     /// The policy.
     pub policy: Rules,
+    /// The stacks of files that grow, in the order of their entries.
+    pub stacks: Vec<Stack>,
 }
 
 impl Stats {
@@ -66,18 +70,19 @@ impl Stats {
         let base_len = u16::try_from(self.base.len()).expect("a path has at most 65,535 bytes");
         out.extend_from_slice(&base_len.to_le_bytes());
         out.extend_from_slice(&self.base);
-        put_parts(&mut out, &self.marks, (&self.exclusion, &self.omitted, &self.policy));
+        put_parts(&mut out, (&self.marks, &self.stacks), (&self.exclusion, &self.omitted, &self.policy));
         out
     }
 
-    /// Parses the bytes behind a catalog of `entries` entries.
+    /// Parses the bytes behind a catalog with these entries and this block.
     ///
     /// # Errors
     /// [`FormatError::Catalog`], [`FormatError::CriticalCatalog`].
-    pub fn parse(bytes: &[u8], entries: usize) -> Result<Stats, FormatError> {
+    pub fn parse(bytes: &[u8], entries: &[Entry], block: u32) -> Result<Stats, FormatError> {
         let wrong = FormatError::Catalog;
-        let (stats, rest) =
-            bytes.split_at_checked(entries * STAT_LEN).ok_or(wrong("times and permissions end too early"))?;
+        let (stats, rest) = bytes
+            .split_at_checked(entries.len() * STAT_LEN)
+            .ok_or(wrong("times and permissions end too early"))?;
         let (base_len, rest) = rest.split_first_chunk().ok_or(wrong("the path of the base is missing"))?;
         let (base, parts) = rest
             .split_at_checked(u16::from_le_bytes(*base_len).into())
@@ -92,11 +97,11 @@ impl Stats {
             let is_possible = stat.nanos < 1_000_000_000 && stat.mode < 1 << 12 && bytes[14..] == [0; 2];
             is_possible.then_some(stat).ok_or(wrong("a time or permissions are not possible"))
         };
-        let mut all = Vec::with_capacity(entries);
+        let mut all = Vec::with_capacity(entries.len());
         for bytes in stats.as_chunks().0 {
             all.push(stat(bytes)?);
         }
-        let Parts { marks, exclusion, omitted, policy } = parse_parts(parts, entries)?;
-        Ok(Stats { entries: all, base: base.to_vec(), marks, exclusion, omitted, policy })
+        let Parts { marks, exclusion, omitted, policy, stacks } = parse_parts(parts, entries, block.into())?;
+        Ok(Stats { entries: all, base: base.to_vec(), marks, exclusion, omitted, policy, stacks })
     }
 }

@@ -1,11 +1,11 @@
 //! Opens sidecars: by their root, a signature, or keys.
 
 use super::{Newer, Sidecar};
+use crate::catalog::fingerprint::fingerprint_of;
 use crate::catalog::generations::{Links, Opened, Parsed, Seen, Wanted, broken, choose, extent_of};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Found, Reader, shifts, stored};
 use crate::catalog::sealed::{self, SealedBytes};
-use crate::catalog::tree::fingerprint_of;
 use crate::error::SidecarError;
 use fec_base::context::Settings;
 use fec_base::error::{Action, Error, ErrorKind, Result};

@@ -1,9 +1,9 @@
 //! Reads and hashes rows of positions, and hashes and writes recovery shards, for the codings of sets.
 
+use crate::catalog::fingerprint::fingerprint_of_stat;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::positions::{Admit, PositionReader, Positions, Span};
 use crate::catalog::seen::Seen;
-use crate::catalog::tree::{fingerprint_of, fingerprint_of_stat};
 use fec_base::context::{Context, Gauge, Notice, Progress, Settings};
 use fec_base::error::Result;
 use fec_base::io::base::Base;
@@ -149,7 +149,8 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// Admits a file that is unchanged since it was found. `progress` gets a notice if somebody has it open for writing.
+/// Admits a file that is as it was found. `progress` gets a notice if somebody has it open for writing, unless files
+/// may grow.
 pub(crate) fn admit(
     seen: &Seen,
     entry: u32,
@@ -157,11 +158,10 @@ pub(crate) fn admit(
     place: impl FnOnce() -> PathBuf,
     progress: &dyn Progress,
 ) -> io::Result<()> {
-    if is_open_for_writing(file) {
+    if !seen.may_grow() && is_open_for_writing(file) {
         progress.note(Notice::OpenElsewhere { path: &place() });
     }
-    let meta = file.metadata()?;
-    match fingerprint_of(&meta) == seen.fingerprints[entry as usize] {
+    match seen.is_as_found(entry as usize, &file.metadata()?) {
         true => Ok(()),
         false => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "changed")),
     }

@@ -42,6 +42,7 @@ impl Arena {
             rules: None,
             prune: Prune::Nothing,
             one_file_system: false,
+            appends: false,
             sha256: false,
             marks: false,
             policy: Policy::new().with_sync(false),
