@@ -10,7 +10,7 @@ use fec_core::format::sidecar::group::{GroupCode, RUN, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use fec_core::params::{Form, GroupGeometry};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// Recovery data for each original byte, in parts of 10,000.
@@ -101,6 +101,8 @@ pub(crate) struct Content {
     pub(crate) zeros: HashMap<usize, Vec<Range<u64>>>,
     /// Files that have the bytes of another one: both entries.
     pub(crate) twins: BTreeMap<usize, usize>,
+    /// Files that will change while others do not: their tails share no position with those of others.
+    pub(crate) apart: HashSet<usize>,
 }
 
 /// Adds blocks behind all others.
@@ -142,15 +144,18 @@ fn place(entries: &mut [Entry], block: u64, content: &Content) -> u64 {
         let zeros = content.zeros.get(&nth).map_or(&[][..], |zeros| zeros);
         file.runs = runs_between(FileEntry::whole_blocks(file.size, block), zeros, &mut next);
     });
-    let mut bins = Bins { block, first: next, filled: Vec::new() };
-    files(entries, &mut |_, file| {
-        let len = file.tail_len(block);
-        if len > 0 {
-            file.tail = bins.take(len);
-        }
-    });
+    for are_apart in [false, true] {
+        let mut bins = Bins { block, first: next, filled: Vec::new() };
+        files(entries, &mut |nth, file| {
+            let len = file.tail_len(block);
+            if len > 0 && content.apart.contains(&nth) == are_apart {
+                file.tail = bins.take(len);
+            }
+        });
+        next += bins.filled.len() as u64;
+    }
     share(entries, &content.twins);
-    next + bins.filled.len() as u64
+    next
 }
 
 /// The runs of `whole` blocks at the next positions, but for those of zeros.

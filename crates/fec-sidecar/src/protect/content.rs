@@ -43,7 +43,7 @@ impl Contents<'_> {
     /// Searches these files. They may have the bytes of each other, and of `old` ones, whose digests are known.
     pub(crate) fn find(&self, files: &[usize], old: &HashMap<(u64, Digest), usize>) -> Result<Content> {
         let files: Vec<usize> = files.iter().copied().filter(|nth| self.seen.has(*nth)).collect();
-        Ok(Content { zeros: self.zeros(&files)?, twins: self.twins(&files, old)? })
+        Ok(Content { zeros: self.zeros(&files)?, twins: self.twins(&files, old)?, ..Content::default() })
     }
 
     fn file(&self, nth: usize) -> Option<&FileEntry> {

@@ -7,6 +7,7 @@ use crate::Sidecar;
 use crate::catalog::folder::{AROUND, around};
 use crate::catalog::journal;
 use crate::catalog::others::is_of_sidecar;
+use crate::catalog::policy::Policy;
 use crate::catalog::positions::Positions;
 use crate::catalog::seen::{Reasons, error_of, is_below};
 use crate::catalog::signature::signature_path;
@@ -19,10 +20,11 @@ use fec_base::io::base::Base;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::catalog::Catalog;
 use fec_core::format::sidecar::parts::{Omitted, Reason, limit_omitted};
-use fec_core::format::sidecar::policy::Rules;
+use fec_core::format::sidecar::policy::{Rules, Words};
 use fec_core::format::sidecar::stack::Stack;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind};
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,6 +107,18 @@ impl Found {
             omitted: self.omitted(),
             policy: self.rules.clone(),
             stacks: self.stacks.clone(),
+        }
+    }
+
+    /// The files that may change by the policy, beside others that are written once: a file that an update holds keeps
+    /// its position only if no other part of that has changed.
+    pub(crate) fn changing(&self, entries: &[Entry]) -> HashSet<usize> {
+        let policy = Policy::of(&self.rules);
+        let is_once = |entry: &Entry| policy.words(&entry.path, false).has(Words::ONCE);
+        let changing = |(_, entry): &(usize, &Entry)| !is_once(entry);
+        match self.rules.is_empty() {
+            true => HashSet::new(),
+            false => entries.iter().enumerate().filter(changing).map(|(nth, _)| nth).collect(),
         }
     }
 

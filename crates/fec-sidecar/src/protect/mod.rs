@@ -103,7 +103,8 @@ pub(crate) fn anew(
     let seen = &found.tree.seen;
     let all: Vec<usize> = (0..entries.len()).collect();
     let contents = Contents { base: &found.base, entries: &entries, seen, block: block.into(), context };
-    let content = contents.find(&all, &HashMap::new())?;
+    let mut content = contents.find(&all, &HashMap::new())?;
+    content.apart = found.changing(&entries);
     let own = entries.iter().enumerate().filter(|(nth, _)| job.appends && !content.twins.contains_key(nth));
     found.stacks = own.filter_map(|(nth, entry)| room_for_stack(nth, entry, block)).collect();
     let mut stats = found.stats();

@@ -314,6 +314,10 @@ impl Update<'_> {
         let new = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New));
         let mut content = contents.find(&new.map(|(nth, _)| nth).collect::<Vec<_>>(), &known)?;
         content.twins.extend(place::shared(&old.catalog, fates));
+        content.apart = found.changing(&found.tree.entries);
+        // What grew grows again, and takes the position of its tail with it.
+        let grew = |(_, fate): &(usize, &Fate)| matches!(fate, Fate::Changed(_, read) if read.continues);
+        content.apart.extend(fates.iter().enumerate().filter(grew).map(|(nth, _)| nth));
         Ok(content)
     }
 

@@ -234,9 +234,7 @@ pub(crate) fn place(
             expected.extend(placing.place_blocks(nth, file, fate).map(|expect| (nth, expect)));
         }
     }
-    // What grew grows again, and takes the positions of its tails with it.
-    let grew = |fate: &Fate| matches!(fate, Fate::Changed(_, read) if read.continues);
-    for are_growing in [false, true] {
+    for are_apart in [false, true] {
         let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
         for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
             let EntryKind::File(file) = &mut entry.kind else { continue };
@@ -248,7 +246,7 @@ pub(crate) fn place(
                     Fate::New => true,
                 };
             let len = file.tail_len(block);
-            if is_new && len > 0 && grew(fate) == are_growing {
+            if is_new && len > 0 && content.apart.contains(&nth) == are_apart {
                 file.tail = bins.take(len);
             }
         }

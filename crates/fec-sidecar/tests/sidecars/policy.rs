@@ -442,3 +442,31 @@ fn a_store_that_is_gone_as_a_whole_is_not_given_up() {
     arena.refuses_update(&MARKED, Class::Mendable);
     assert!(arena.update(&How { force: true, ..MARKED }).gone.len() > 24);
 }
+
+/// The tail of a file that changes shares no position with those of files that are written once: a damaged one of these
+/// keeps its entry while the other gets a new one.
+#[test]
+fn a_damaged_file_is_held_while_small_ones_beside_it_change() {
+    let arena = Arena::new();
+    for nth in 0..6u64 {
+        arena.write(format!("d/packs/{nth}"), &payload(nth, 9000 + 10 * nth as usize));
+        arena.write(format!("d/refs/{nth}"), &payload(nth, 41));
+    }
+    let rules = rules_of("once stays: /packs/").unwrap();
+    let how = How { rules: Some(&rules), ..MARKED };
+    arena.protect(&how);
+    for nth in 0..6u64 {
+        let path = arena.path(format!("d/packs/{nth}"));
+        let whole = fs::read(&path).unwrap();
+        cut(&path, 3000);
+        arena.write(format!("d/refs/{nth}"), &payload(40 + nth, 41));
+        arena.write("d/packs/new", &payload(50 + nth, 700));
+        let updated = arena.update(&MARKED);
+        assert_eq!(held(&updated), [pair_held(&format!("d/packs/{nth}"), false)]);
+        arena.mend_all();
+        assert!(fs::read(&path).unwrap() == whole);
+        fs::remove_file(arena.path("d/packs/new")).unwrap();
+        arena.update(&How { prune: Prune::Done, ..MARKED });
+        arena.is_intact();
+    }
+}
