@@ -3,8 +3,8 @@
 #![no_main]
 
 use fec_core::format::sidecar::catalog::Catalog;
-use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use fec_core::format::sidecar::stat::Stats;
+use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -39,6 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// A file of this size.
 fn file(size: u64) -> Entry {
     let (runs, sha256) = (Vec::new(), None);
-    let kind = EntryKind::File(FileEntry { size, blake3: [0; 32], sha256, is_executable: false, runs, tail: 0 });
+    let kind =
+        EntryKind::File(FileEntry { size, blake3: [0; 32], sha256, is_executable: false, runs, tail: 0 });
     Entry { path: b"f"[..].into(), kind }
 }

@@ -53,6 +53,9 @@ pub enum SidecarError {
     /// without them.
     #[error("damaged or gone, though written once or to stay: {}", named(.0))]
     Held(Vec<Vec<u8>>),
+    /// Files that should only grow do not begin with what they were, and nothing can be protected without them.
+    #[error("not grown from what they were: {}", named(.0))]
+    Rewritten(Vec<Vec<u8>>),
     /// Files that cannot be read share recovery data with what has changed, and would not be protected any more.
     #[error("they cannot be read, and could not stay protected: {}", named(.0))]
     GivenUp(Vec<Vec<u8>>),
@@ -228,6 +231,7 @@ impl Cause for SidecarError {
             | SidecarError::RottenOrNew { .. }
             | SidecarError::RottenOrEdited(_)
             | SidecarError::Held(_)
+            | SidecarError::Rewritten(_)
             | SidecarError::RepairBegun { .. }
             | SidecarError::Older
             | SidecarError::NewerLost { .. }

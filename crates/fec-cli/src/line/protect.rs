@@ -60,6 +60,15 @@ pub(crate) struct Protect {
     /// With --update: a prune is about to begin; until the next --update anything in the folder of the policy may go
     #[arg(long, conflicts_with = "pruned")]
     pub(crate) pruning: bool,
+    /// Files only grow, as logs and recordings do: of one that is longer, an update reads its old end and what is new.
+    /// A file that does not begin with what it was is told, and stays protected as it was, but for a log that has
+    /// another name now
+    #[arg(long)]
+    pub(crate) append: bool,
+    /// As --append, and go on until it is interrupted: what is written is protected within a second. A sidecar that is
+    /// there is brought up to date first
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// Also protect the files and folders that are listed in this file, a line each or with zero bytes between; `-` is
     /// standard input
     #[arg(long, value_name = "FILE")]

@@ -5,7 +5,7 @@ use fec_keys::cipher::Cipher;
 use std::path::PathBuf;
 
 /// For whom `encode` and `protect` seal.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Sealing")]
 pub(crate) struct Seal {
     /// Seal for the holder of this key: age1…, age1pq1… (post-quantum) or `ssh-ed25519 …`, as age takes them; may

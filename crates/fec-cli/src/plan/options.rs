@@ -276,6 +276,8 @@ const PROTECT: Command = Command {
                 "exclude",
                 "exclude-caches",
                 "policy",
+                "append",
+                "follow",
                 "files-from",
                 "one-file-system",
                 "sha256",

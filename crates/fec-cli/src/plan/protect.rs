@@ -4,6 +4,7 @@ use super::given::Given;
 use super::options::{GENERATIONS, NEW, UPDATE};
 use super::{Table, check, refusals};
 use crate::line;
+use crate::line::seal::Seal;
 use crate::say::failure::Result;
 
 /// The work of a protect.
@@ -20,6 +21,12 @@ pub(crate) enum Protect {
 const REFUSALS: Table<line::Protect> = refusals! {
     |line| line.signature.is_some() && line.secret.sign.is_none() && line.signer.is_empty() =>
         "protect: --signature is for --sign and --signer", "";
+    |line| line.follow && (line.root.is_some() || !line.signer.is_empty() || line.secret.sign.is_some()) =>
+        "protect --follow: with --root, --signer and --sign an update reads everything",
+        "update it from time to time, with them and --append";
+    |line| line.follow && line.seal != Seal::default() =>
+        "protect --follow: each update of a sealed sidecar seals all of it again",
+        "update it from time to time:\n  fec protect --update --append PATH";
 };
 
 /// The state of the paths, and of the places of the sidecar and its signature.
@@ -85,7 +92,11 @@ mod tests {
         assert_eq!(plan("a --list").expect("a plan"), Protect::List);
         assert!(plan("a --list --portable").is_err());
         assert_eq!(plan("a -u --sign key --signature s").expect("a plan"), Protect::Update);
-        assert_eq!(plan("a --signature s").expect_err("a refusal").message, REFUSALS[0].what);
+        for (row, words) in
+            REFUSALS.iter().zip(["a --signature s", "a --follow --sign k", "a --follow --passphrase"])
+        {
+            assert_eq!(plan(words).expect_err("a refusal").message, row.what);
+        }
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Kind {
             SidecarError::FolderGone { folder, gone, of } => {
                 Kind::FolderGone { folder: show_bytes(folder), gone: *gone, of: *of }
             }
-            SidecarError::Held(held) => {
+            SidecarError::Held(held) | SidecarError::Rewritten(held) => {
                 Kind::Held { held: held.iter().map(|path| show_bytes(path)).collect() }
             }
             _ => return None,
@@ -304,6 +304,10 @@ fn update_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::Held(_) => {
             "nothing was updated, for the rest cannot be protected without them: mend them first, with fec repair SIDECAR;\nif \
              they were pruned or deleted on purpose, go on with --pruned; if they were changed on purpose, with -f"
+        }
+        SidecarError::Rewritten(_) => {
+            "nothing was updated; to have them as they were, and keep what that writes over:\n  \
+             fec repair --revert --undo FILE SIDECAR\nif they were changed on purpose, update again without --append"
         }
         SidecarError::GivenUp(_) => {
             "nothing was updated: make them readable, or mend them with fec repair SIDECAR;\nto go on, and give up their \

@@ -4,7 +4,7 @@ use crate::say::details::Details;
 use fec_base::names::{counted, show_bytes};
 use fec_core::format::sidecar::policy::{Rules, Words};
 use fec_sidecar::protect::{preset_of, text_of};
-use fec_sidecar::update::Held;
+use fec_sidecar::update::{Held, Why};
 use fec_sidecar::{Proof, Sidecar};
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ impl Policy {
 #[derive(Debug, Serialize)]
 pub(crate) struct HeldFile {
     path: String,
-    /// `missing` or `rotten`.
+    /// `missing`, `rotten` or `rewritten`.
     state: &'static str,
 }
 
@@ -96,13 +96,34 @@ impl HeldFile {
     pub(crate) fn all(held: &[Held]) -> Vec<HeldFile> {
         let of = |held: &Held| HeldFile {
             path: show_bytes(&held.path),
-            state: if held.is_gone { "missing" } else { "rotten" },
+            state: match held.why {
+                Why::Gone => "missing",
+                Why::Rotten => "rotten",
+                Why::Rewritten => "rewritten",
+            },
         };
         held.iter().map(of).collect()
     }
 
     /// The lines about files that an update holds, with the command that mends them.
     pub(crate) fn describe(held: &[HeldFile], repair: &str, is_all: bool) -> String {
+        let (rewritten, of_policy): (Vec<&HeldFile>, _) =
+            held.iter().partition(|held| held.state == "rewritten");
+        let mut out = HeldFile::describe_policy(&of_policy, repair, is_all);
+        if !rewritten.is_empty() {
+            let mut details = Details::default();
+            details.add(rewritten.iter().map(|held| format!("rewritten  {}", held.path)));
+            out.push_str(&format!(
+                "held, because it does not begin with what it was: {}\n{}to have it as it was, and keep what that writes \
+                 over:\n  {repair} --revert --undo FILE\nif it was changed on purpose, update again without --append\n",
+                counted(rewritten.len(), "file"),
+                details.describe(is_all)
+            ));
+        }
+        out
+    }
+
+    fn describe_policy(held: &[&HeldFile], repair: &str, is_all: bool) -> String {
         if held.is_empty() {
             return String::new();
         }

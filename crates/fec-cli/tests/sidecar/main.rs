@@ -10,6 +10,7 @@ mod everyday;
 #[path = "../../../fec-sidecar/tests/support/files.rs"]
 mod files;
 mod forge;
+mod grows;
 mod hostile;
 mod interrupted;
 mod left_out;

@@ -1,7 +1,6 @@
 //! Sidecars: pieces, catalogs, and what stands behind them (section 17).
 
 use super::*;
-use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::policy::{Rule, Rules, Words};
 use fec_core::format::sidecar::stack::Stack;
 

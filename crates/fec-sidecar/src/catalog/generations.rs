@@ -41,6 +41,7 @@ impl PiecesFound {
 }
 
 /// Metadata that was restored.
+#[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) of: Generation,
     /// The rule that the coding of the metadata breaks, if any.
@@ -56,7 +57,7 @@ pub(crate) struct Opened {
 }
 
 /// The origin of metadata that was restored by a difference.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FromWhole {
     /// The whole generation.
     pub(crate) whole: Generation,

@@ -339,7 +339,7 @@ impl Sidecar {
         let Some(FromWhole { whole, .. }) = &self.difference else {
             return Ok(Some((self.of, self.metadata())));
         };
-        let opened = self.opened_before(settings)?.into_iter().find(|opened| opened.of == *whole);
+        let opened = self.opened(&[*whole], settings)?.pop();
         Ok(opened.filter(|opened| opened.rule.is_none()).map(|opened| (opened.of, opened.metadata)))
     }
 
@@ -379,20 +379,25 @@ impl Sidecar {
     /// # Errors
     /// Those of the file.
     pub(crate) fn opened_before(&self, settings: &Settings) -> Result<Vec<Opened>> {
-        if self.older.is_empty() {
+        self.opened(&self.older, settings)
+    }
+
+    /// Those of these generations that can be restored.
+    fn opened(&self, generations: &[Generation], settings: &Settings) -> Result<Vec<Opened>> {
+        if generations.is_empty() {
             return Ok(Vec::new());
         }
         let fail = |e| Error::io(Action::Read, self.path.as_path(), e);
         let reader = Reader::new(self.file.as_ref(), (self.len, self.stored), settings);
         let open = |found: &Found| -> Result<Vec<Opened>> {
-            let opened = self.older.iter().map(|of| reader.open(*of, found).map_err(fail));
+            let opened = generations.iter().map(|of| reader.open(*of, found).map_err(fail));
             Ok(opened.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
         // A search reads the whole file: only for pieces that are not in their places.
         let (found, is_tidy) = reader.by_place(&mut None);
         let opened = if is_tidy { open(&found)? } else { Vec::new() };
         let is_whole = |opened: &Opened| opened.pieces.intact == opened.pieces.all;
-        if opened.len() == self.older.len() && opened.iter().all(is_whole) {
+        if opened.len() == generations.len() && opened.iter().all(is_whole) {
             return Ok(opened);
         }
         open(&reader.scan(&mut None).map_err(fail)?)

@@ -10,7 +10,7 @@ use fec_core::format::sidecar::group::{GroupCode, RUN, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use fec_core::params::{Form, GroupGeometry};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Recovery data for each original byte, in parts of 10,000.
@@ -101,8 +101,18 @@ pub(crate) struct Content {
     pub(crate) zeros: HashMap<usize, Vec<Range<u64>>>,
     /// Files that have the bytes of another one: both entries.
     pub(crate) twins: BTreeMap<usize, usize>,
-    /// Files that will change while others do not: their tails share no position with those of others.
-    pub(crate) apart: HashSet<usize>,
+    /// Files whose tails share no position with those of most others, which change at other times. A file that an
+    /// update holds keeps its place only while no other part of the position has changed.
+    pub(crate) apart: HashMap<usize, Apart>,
+}
+
+/// The company of a tail that is apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Apart {
+    /// It shares positions with others that may change, where the rest is written once.
+    Changing,
+    /// It grows, and shares none.
+    Alone,
 }
 
 /// Adds blocks behind all others.
@@ -144,11 +154,11 @@ fn place(entries: &mut [Entry], block: u64, content: &Content) -> u64 {
         let zeros = content.zeros.get(&nth).map_or(&[][..], |zeros| zeros);
         file.runs = runs_between(FileEntry::whole_blocks(file.size, block), zeros, &mut next);
     });
-    for are_apart in [false, true] {
-        let mut bins = Bins { block, first: next, filled: Vec::new() };
+    for company in COMPANIES {
+        let mut bins = Bins::new(block, next, company);
         files(entries, &mut |nth, file| {
             let len = file.tail_len(block);
-            if len > 0 && content.apart.contains(&nth) == are_apart {
+            if len > 0 && content.apart.get(&nth).copied() == company {
                 file.tail = bins.take(len);
             }
         });
@@ -194,21 +204,30 @@ pub(crate) fn share_digests(entries: &mut [Entry], twins: &BTreeMap<usize, usize
     }
 }
 
+/// The kinds of tails, in the order of their positions.
+pub(crate) const COMPANIES: [Option<Apart>; 3] = [None, Some(Apart::Changing), Some(Apart::Alone)];
+
 /// Positions that tails are packed into. No tail spans two positions.
 pub(crate) struct Bins {
-    pub(crate) block: u64,
+    block: u64,
     /// The first position.
-    pub(crate) first: u64,
+    first: u64,
     /// Bytes taken of each position.
     pub(crate) filled: Vec<u64>,
+    /// The last positions that may still be filled.
+    open: usize,
 }
 
 impl Bins {
+    /// Positions from `first` on.
+    pub(crate) fn new(block: u64, first: u64, company: Option<Apart>) -> Bins {
+        let open = if company == Some(Apart::Alone) { 0 } else { 16 };
+        Bins { block, first, filled: Vec::new(), open }
+    }
+
     /// Takes `len` bytes, at most a block, in the first of the last positions that has room. Returns their address.
     pub(crate) fn take(&mut self, len: u64) -> u64 {
-        /// The last positions that may still be filled.
-        const OPEN: usize = 16;
-        let oldest = self.filled.len().saturating_sub(OPEN);
+        let oldest = self.filled.len().saturating_sub(self.open);
         let fits = |filled: &u64| filled + len <= self.block;
         let nth = match self.filled[oldest..].iter().position(fits) {
             Some(found) => oldest + found,

@@ -5,8 +5,10 @@ use super::job::{Protect, Protected};
 use super::policy::{anchor, check_idle, choose};
 use crate::Sidecar;
 use crate::catalog::folder::{AROUND, around};
+use crate::catalog::hashing::room_for_stack;
 use crate::catalog::journal;
 use crate::catalog::others::is_of_sidecar;
+use crate::catalog::plan::Apart;
 use crate::catalog::policy::Policy;
 use crate::catalog::positions::Positions;
 use crate::catalog::seen::{Reasons, error_of, is_below};
@@ -24,7 +26,7 @@ use fec_core::format::sidecar::policy::{Rules, Words};
 use fec_core::format::sidecar::stack::Stack;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,16 +112,22 @@ impl Found {
         }
     }
 
-    /// The files that may change by the policy, beside others that are written once: a file that an update holds keeps
-    /// its position only if no other part of that has changed.
-    pub(crate) fn changing(&self, entries: &[Entry]) -> HashSet<usize> {
+    /// The files whose tails stand apart: those that may change by the policy, beside others that are written once, and
+    /// where files grow, those that keep a stack.
+    pub(crate) fn apart(&self, entries: &[Entry], block: u32, appends: bool) -> HashMap<usize, Apart> {
         let policy = Policy::of(&self.rules);
-        let is_once = |entry: &Entry| policy.words(&entry.path, false).has(Words::ONCE);
-        let changing = |(_, entry): &(usize, &Entry)| !is_once(entry);
-        match self.rules.is_empty() {
-            true => HashSet::new(),
-            false => entries.iter().enumerate().filter(changing).map(|(nth, _)| nth).collect(),
+        let has_policy = !self.rules.is_empty();
+        let of = |(nth, entry): (usize, &Entry)| {
+            if appends && room_for_stack(nth, entry, block).is_some() {
+                return Some((nth, Apart::Alone));
+            }
+            let is_changing = has_policy && !policy.words(&entry.path, false).has(Words::ONCE);
+            is_changing.then_some((nth, Apart::Changing))
+        };
+        if !has_policy && !appends {
+            return HashMap::new();
         }
+        entries.iter().enumerate().filter_map(of).collect()
     }
 
     /// The paths that are not protected, as far as a sidecar records them: a folder stands for what is in it.

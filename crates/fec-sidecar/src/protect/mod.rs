@@ -48,6 +48,7 @@ use fec_core::format::sidecar::stat::Stat;
 use fec_core::format::sidecar::{Entry, EntryKind};
 use fecfile::seal::SealError;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
 /// Protects files by a new sidecar, which appears when it is whole. The files are only read.
@@ -84,6 +85,20 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     })
 }
 
+/// A value that is another one whenever a file of `job` has changed, has come or has gone. Nothing is read, and a
+/// policy that only the sidecar has does not count.
+///
+/// # Errors
+/// Those of the folders.
+pub fn look(job: &Protect<'_>) -> Result<u64> {
+    let found = Found::of(job, &Attempts::default(), None)?;
+    let mut hasher = DefaultHasher::new();
+    for (nth, entry) in found.tree.entries.iter().enumerate() {
+        (&entry.path, found.tree.seen.fingerprints[nth]).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
 /// Makes a sidecar anew. `check` sees all digests of files before the sidecar appears.
 pub(crate) fn anew(
     job: &Protect<'_>,
@@ -104,7 +119,7 @@ pub(crate) fn anew(
     let all: Vec<usize> = (0..entries.len()).collect();
     let contents = Contents { base: &found.base, entries: &entries, seen, block: block.into(), context };
     let mut content = contents.find(&all, &HashMap::new())?;
-    content.apart = found.changing(&entries);
+    content.apart = found.apart(&entries, block, job.appends);
     let own = entries.iter().enumerate().filter(|(nth, _)| job.appends && !content.twins.contains_key(nth));
     found.stacks = own.filter_map(|(nth, entry)| room_for_stack(nth, entry, block)).collect();
     let mut stats = found.stats();

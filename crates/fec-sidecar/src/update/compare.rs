@@ -20,7 +20,7 @@ use fec_core::digest::{Digest, HashKind, PlainHasher};
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::sidecar::catalog::{Catalog, shortened};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
-use grown::Start;
+use grown::{Start, grown};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
@@ -304,7 +304,7 @@ impl Compare<'_> {
         let file = self.open(nth)?;
         let old = at.map(|of| self.old_file(of));
         let grown = match at.filter(|of| self.appends && self.old_file(*of).size < self.size(nth)) {
-            Some(of) => self.grown(&file, of)?,
+            Some(of) => grown(self.old, &file, of)?,
             None => None,
         };
         let continues = grown.is_some();

@@ -7,7 +7,7 @@ use super::place::{self, Expected, Lives, Placed, Tails};
 use super::updated::Anew;
 use super::updating::Update;
 use crate::catalog::hashing::room_for_stack;
-use crate::catalog::plan::{self, Content, Redundancy};
+use crate::catalog::plan::{self, Apart, Content, Redundancy};
 use crate::catalog::positions::{Positions, anchored};
 use crate::error::SidecarError;
 use crate::protect::content::Contents;
@@ -24,12 +24,14 @@ use fec_core::params::GroupGeometry;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// A sidecar may be a sixth longer than a new one before it is written again,
+/// A sidecar may be a sixth longer than a new one before it is written again, or a sixteenth where files grow: what was
+/// appended is a small part of one file, and gets no more recovery data than the rest,
 const SLACK: u64 = 6;
+const SLACK_OF_GROWING: u64 = 16;
 /// and a short one as much as this: it keeps some generations.
 const LEAST_SLACK: u64 = 128 << 10;
 /// The most generations of a sidecar: each is read whenever it is opened.
-const MOST_GENERATIONS: usize = 32;
+const MOST_GENERATIONS: usize = 64;
 /// A difference of more than an eighth of the metadata is not worth its dependence on a generation before.
 const MOST_DIFFERENCE: u64 = 8;
 /// A group with up to an eighth of the bytes is small.
@@ -112,12 +114,13 @@ impl Update<'_> {
             return Ok(Way::Anew(Anew::SmallBlocks));
         }
         let appended = self.appended(placed, &content, &lives, stats)?;
-        if appended.len <= longest(appended.len_anew) && old.generations_before() + 1 < MOST_GENERATIONS {
+        if appended.len <= self.longest(appended.len_anew) && old.generations_before() + 1 < MOST_GENERATIONS
+        {
             return Ok(Way::Extend(Box::new(appended)));
         }
         self.found.tree.entries = appended.catalog.entries.clone();
         Ok(match self.join(&content, &lives, appended.stats.clone())? {
-            Some(joined) if joined.len <= longest(joined.len_anew) => Way::Extend(Box::new(joined)),
+            Some(joined) if joined.len <= self.longest(joined.len_anew) => Way::Extend(Box::new(joined)),
             _ if is_pinned || appended.len <= too_long(appended.len_anew) => Way::Extend(Box::new(appended)),
             _ => Way::Anew(Anew::Long),
         })
@@ -161,7 +164,7 @@ impl Update<'_> {
     /// The positions of the groups whose bytes get a new group: weak ones, and small ones, of which all bytes can be
     /// read. A small group stays if it
     /// is larger than a third of all smaller ones and the new bytes together: a byte is moved each time that its group
-    /// gets four times as large.
+    /// gets four times as large. Small ones are joined up to a half of all bytes.
     fn merged(&self, lives: &Lives) -> Vec<Range<u64>> {
         let mut small: Vec<(u64, Range<u64>)> = Vec::new();
         let mut merged = Vec::new();
@@ -177,7 +180,8 @@ impl Update<'_> {
         let mut sum = lives.new;
         let mut together = 0;
         for (nth, (left, _)) in small.iter().enumerate() {
-            if *left * 3 <= sum {
+            let is_much = (lives.in_weak + sum + left) * 2 > lives.all;
+            if *left * 3 <= sum && !is_much {
                 together = nth + 1;
             }
             sum += left;
@@ -229,8 +233,11 @@ impl Update<'_> {
         let mut blocks = copied;
         if positions > 0 {
             // Half of the room goes to new files, which are likely to be lost whole.
-            let left = longest(*len_anew).saturating_sub(start + copied * block) / 2;
-            let redundancy = self.redundancy().of_few(positions, lives, left / block);
+            let left = self.longest(*len_anew).saturating_sub(start + copied * block) / 2;
+            let redundancy = match self.job.appends {
+                true => self.redundancy(),
+                false => self.redundancy().of_few(positions, lives, left / block),
+            };
             let (code, sets) = redundancy.shape(positions, block);
             let group = plan::group(code, sets, (catalog.extents.len() as u32, copied)).map_err(refused)?;
             blocks += group.recovery();
@@ -314,10 +321,10 @@ impl Update<'_> {
         let new = fates.iter().enumerate().filter(|(_, fate)| matches!(fate, Fate::New));
         let mut content = contents.find(&new.map(|(nth, _)| nth).collect::<Vec<_>>(), &known)?;
         content.twins.extend(place::shared(&old.catalog, fates));
-        content.apart = found.changing(&found.tree.entries);
-        // What grew grows again, and takes the position of its tail with it.
+        content.apart = found.apart(&found.tree.entries, old.catalog.block, self.job.appends);
+        // A file that grew grows again, and takes the position of its tail with it.
         let grew = |(_, fate): &(usize, &Fate)| matches!(fate, Fate::Changed(_, read) if read.continues);
-        content.apart.extend(fates.iter().enumerate().filter(grew).map(|(nth, _)| nth));
+        content.apart.extend(fates.iter().enumerate().filter(grew).map(|(nth, _)| (nth, Apart::Alone)));
         Ok(content)
     }
 
@@ -380,6 +387,12 @@ impl Update<'_> {
         pinned
     }
 
+    /// The most bytes of the sidecar, if a new one would have `len_anew`.
+    fn longest(&self, len_anew: u64) -> u64 {
+        let slack = if self.job.appends { SLACK_OF_GROWING } else { SLACK };
+        len_anew + (len_anew / slack).max(len_anew.min(LEAST_SLACK))
+    }
+
     /// The redundancy that was asked for, or that of the old sidecar: of the group with the most positions.
     pub(super) fn redundancy(&self) -> Redundancy {
         let groups = self.old.catalog.groups.iter().rev();
@@ -406,11 +419,6 @@ impl Update<'_> {
         }
         Ok(displaced)
     }
-}
-
-/// The most bytes of a sidecar for which a new one would have `len_anew`.
-fn longest(len_anew: u64) -> u64 {
-    len_anew + (len_anew / SLACK).max(len_anew.min(LEAST_SLACK))
 }
 
 /// The bytes from which on a sidecar is too long, where groups that are kept have much that is gone.

@@ -172,20 +172,25 @@ fn hold(
     };
     // A record that only a root proves is not kept, and a sidecar of nothing but held files says nothing.
     let may_keep = compare.old.proof() != Proof::Root && found.tree.entries.iter().enumerate().any(is_left);
-    let all = new.iter().map(|held| held.path.to_vec()).collect();
+    let cause = held_error(new.iter());
     new.iter().for_each(|held| found.tree.seen.note(&held.path, Reason::Unreadable));
     held.borrow_mut().extend(new);
     let action = if may_keep { Action::Read } else { Action::Update };
-    Err(Error::at(action, job.output, SidecarError::Held(all)))
+    Err(Error::at(action, job.output, cause))
+}
+
+fn held_error<'a>(held: impl Iterator<Item = &'a Held> + Clone) -> SidecarError {
+    let all = held.clone().map(|held| held.path.to_vec()).collect();
+    match held.clone().all(|held| held.why == Why::Rewritten) {
+        true => SidecarError::Rewritten(all),
+        false => SidecarError::Held(all),
+    }
 }
 
 /// Fails if an entry of a held file could not be kept.
 fn check_kept(job: &Protect<'_>, attempts: &Attempts, held: &BTreeSet<Held>) -> Result<()> {
     match held.iter().any(|held| reason_for(&attempts.omitted, &held.path).is_some()) {
-        true => {
-            let all = held.iter().map(|held| held.path.to_vec()).collect();
-            Err(Error::at(Action::Update, job.output, SidecarError::Held(all)))
-        }
+        true => Err(Error::at(Action::Update, job.output, held_error(held.iter()))),
         false => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use super::kept::Kept;
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::metadata::{LOST, NOTHING, Sidecar};
-use crate::catalog::plan::{Bins, Content, runs_between, share};
+use crate::catalog::plan::{Bins, COMPANIES, Content, runs_between, share};
 use crate::catalog::positions::{
     self, Any, PositionReader, Positions, anchored, cut_shared, runs_of, shared_tails,
 };
@@ -234,8 +234,8 @@ pub(crate) fn place(
             expected.extend(placing.place_blocks(nth, file, fate).map(|expect| (nth, expect)));
         }
     }
-    for are_apart in [false, true] {
-        let mut bins = Bins { block, first: placing.next, filled: Vec::new() };
+    for company in COMPANIES {
+        let mut bins = Bins::new(block, placing.next, company);
         for (nth, (entry, fate)) in entries.iter_mut().zip(fates).enumerate() {
             let EntryKind::File(file) = &mut entry.kind else { continue };
             let is_new = !content.twins.contains_key(&nth)
@@ -246,7 +246,7 @@ pub(crate) fn place(
                     Fate::New => true,
                 };
             let len = file.tail_len(block);
-            if is_new && len > 0 && content.apart.contains(&nth) == are_apart {
+            if is_new && len > 0 && content.apart.get(&nth).copied() == company {
                 file.tail = bins.take(len);
             }
         }

@@ -70,7 +70,7 @@ fn rot_in_front_of_the_old_end_is_not_read_and_stays_rot() {
             let updated = arena.update(&GROWING);
             assert_eq!((counts(&updated), updated.held.len()), ([2, 1, 0, 0, 0], 0), "{len}");
             assert!(updated.coded_len <= 2 * more.len() as u64 + 150_000, "{}", updated.coded_len);
-            // What was recorded is what the file should be, and the rot is damage, in place.
+            // The file should be what was recorded, and the rot is damage, in place.
             assert_eq!(arena.states(), [pair("d/log", State::Rotten)]);
             assert_eq!(arena.damage("d/log"), [(16_384, 20_480)]);
             arena.mend_all();

@@ -149,16 +149,16 @@ fn a_growing_tree_is_read_about_once() {
 #[test]
 fn many_small_updates_leave_few_generations() {
     let arena = many();
-    arena.write("d/more", &payload(602, 12_000_000));
+    arena.write("d/more", &payload(602, 36_000_000));
     arena.update(&How::default());
-    let generations = (0..40).map(|nth| {
+    let generations = (0..68).map(|nth| {
         age(&arena.path("d/3/003"), 2000 + nth);
         let updated = arena.update(&How::default());
         assert_eq!((updated.anew, updated.coded_len), (None, 0));
         assert_eq!(updated.is_joined, updated.generation == 1);
         updated.generation
     });
-    assert_eq!(generations.max(), Some(32));
+    assert_eq!(generations.max(), Some(64));
     arena.is_intact();
 }
 

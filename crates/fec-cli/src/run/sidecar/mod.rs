@@ -1,6 +1,7 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
 
 pub(crate) mod copies;
+mod follow;
 mod known;
 mod list;
 pub(crate) mod manifest;

@@ -6,6 +6,7 @@ use crate::line::sign::Trusted;
 use crate::plan::check;
 use crate::plan::protect::{self as plan, FOUND, Found};
 use crate::run::inputs::listed;
+use crate::run::sidecar::follow::follow;
 use crate::run::sidecar::place::place_of;
 use crate::run::sidecar::{known, list, policy};
 use crate::run::sign::{self, Detached};
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     let context = settings.context(&bars);
     let (rules, is_recognised) = policy::given(args, plan, &paths)?;
     let known = args.root.as_ref().map_or_else(Vec::new, known::of);
+    let appends = args.append || args.follow;
     let job = Protect {
         paths: &paths,
         output: &output,
@@ -68,6 +70,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
             (_, true) => Prune::Announced,
             _ => Prune::Nothing,
         },
+        appends,
         one_file_system: args.one_file_system,
         sha256: args.sha256,
         marks: !args.portable,
@@ -77,7 +80,9 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
         known: &known,
     };
     let signing = Signing::new(args, &output)?;
-    let (protected, updated) = if plan == plan::Protect::Update {
+    // A service that is started again goes on.
+    let goes_on = args.follow && !args.force && Sidecar::starts(&output).unwrap_or(false);
+    let (mut protected, mut updated) = if plan == plan::Protect::Update || goes_on {
         let trust = signing.trust_before(args.root)?;
         let updated = update(&job, (args.root, trust.as_ref()), &context);
         let updated = updated.map_err(|error| signing.explain(error))?;
@@ -86,6 +91,18 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
         (protect(&job, &context)?, None)
     };
     signing.sign(&protected, settings)?;
+    if args.follow {
+        let again = Protect {
+            policy: settings.policy(false),
+            forget_excludes: false,
+            rules: None,
+            prune: Prune::Nothing,
+            ..job
+        };
+        if let Some(last) = follow(&again, settings)? {
+            (protected, updated) = (last.sidecar.clone(), Some(last));
+        }
+    }
     if let Some(metadata) = &protected.metadata {
         known::note(&protected.root, metadata);
     }

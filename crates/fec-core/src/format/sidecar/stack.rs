@@ -11,7 +11,7 @@ use crate::error::FormatError;
 pub struct Stack {
     /// The number of the entry, which is a file with at least two whole blocks.
     pub entry: u32,
-    /// One value for each bit that is set in the number of blocks.
+    /// Values, one for each bit that is set in the number of blocks.
     pub values: Vec<Digest>,
 }
 

@@ -15,8 +15,19 @@ impl Reader<'_> {
     /// payload differs from.
     pub(crate) fn open(&self, of: Generation, found: &Found) -> std::io::Result<Option<Opened>> {
         let Some(places) = found.get(&of) else { return Ok(None) };
+        if !of.is_difference() {
+            // Differences may need it, too.
+            if !found.keys().any(Generation::is_difference) {
+                return self.restore(of, places);
+            }
+            let mut whole = self.whole.borrow_mut();
+            if whole.as_ref().is_none_or(|whole| whole.of != of) {
+                *whole = self.restore(of, places)?;
+            }
+            return Ok(whole.clone());
+        }
         let Some(mut opened) = self.restore(of, places)? else { return Ok(None) };
-        if !of.is_difference() || opened.rule.is_some() {
+        if opened.rule.is_some() {
             return Ok(Some(opened));
         }
         let root = match Difference::parse(&opened.metadata) {

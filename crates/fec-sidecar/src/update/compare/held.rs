@@ -1,5 +1,5 @@
-//! Files that an update holds, as the policy says, or since they should only grow: they keep their entries, and wait for
-//! a repair.
+//! Files that an update holds, by the policy or since they should only grow: they keep their entries, and wait for a
+//! repair.
 
 use super::{Compare, Fate};
 use crate::catalog::hashing::hash_file;
