@@ -3,8 +3,8 @@
 
     repositories.py --fec PATH [--seed S] [--cycles N] [--dir DIR] TOOL…
 
-TOOL is restic, borg, git or annex. A cycle is a night: the tree to back up changes, scripts/release/fec-night.sh runs
-the backup, every fourth time one that prunes too, and has to end with 0 and without a word. Every second night the
+TOOL is restic, rustic, borg, git, annex. A cycle is a night: the tree to back up changes, scripts/release/fec-night.sh
+runs the backup, every fourth time one that prunes too, and has to end with 0 and without a word. Every second night the
 repository is damaged in one of the ways of DAMAGES, by as much as `fec verify` says it can stand, at most 14 % of its
 bytes. Then, in turn:
 
@@ -114,6 +114,29 @@ class Restic(Tool):
 
     def keys(self):
         return [path for path in self.bytes_now() if path == "config" or path.startswith("keys/")]
+
+
+class Rustic(Restic):
+    """The store of restic, by a program that indexes, packs and prunes in its own way (`cargo install rustic-rs`)."""
+
+    name = "rustic"
+
+    def make(self):
+        self.env.update(RUSTIC_REPOSITORY=self.repo, RUSTIC_PASSWORD="pw", RUSTIC_NO_CACHE="true", RUSTIC_NO_PROGRESS="true", RUSTIC_LOG_LEVEL="error")
+        self.call("rustic", "init", "--set-datapack-size", "4MiB")
+
+    def backup(self):
+        return ["rustic", "backup", self.tree]
+
+    def prune(self):
+        return ["rustic", "forget", "--prune", "--instant-delete", "--keep-last", str(self.KEEP)]
+
+    def check(self):
+        self.call("rustic", "check", "--read-data")
+
+    def restore(self, to):
+        self.call("rustic", "restore", "latest", to)
+        return os.path.join(to, self.tree.lstrip("/"))
 
 
 class Borg(Tool):
@@ -451,11 +474,11 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--cycles", type=int, default=20)
     parser.add_argument("--dir")
-    parser.add_argument("tools", nargs="+", metavar="TOOL", choices=["restic", "borg", "git", "annex"])
+    parser.add_argument("tools", nargs="+", metavar="TOOL", choices=["restic", "rustic", "borg", "git", "annex"])
     args = parser.parse_args()
     fec, bad = os.path.abspath(args.fec), 0
     for name in args.tools:
-        cls = {"restic": Restic, "borg": Borg, "git": Git, "annex": Annex}[name]
+        cls = {"restic": Restic, "rustic": Rustic, "borg": Borg, "git": Git, "annex": Annex}[name]
         if not shutil.which("git-annex" if name == "annex" else name):
             print("%s is not installed" % name)
             return 2
