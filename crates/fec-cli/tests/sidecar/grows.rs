@@ -1,6 +1,7 @@
 //! Files that only grow: `protect --append`, and `--follow` as a process.
 
 use super::*;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use std::io::Write;
 use std::process::Child;
@@ -101,6 +102,24 @@ fn a_file_that_was_rewritten_is_told_once_while_it_follows() {
     arena.expect(["protect", "--update", "--append", "d"], 1);
     arena.expect(["protect", "--update", "d"], 0);
     is_intact(&arena, "d.fecp");
+}
+
+#[test]
+fn a_repair_at_work_is_waited_for() {
+    let arena = Arena::new();
+    arena.write("d/log", &payload(1, 300_000));
+    let (child, said) = follow(&arena, &["d"]);
+    let other = File::open(arena.path("d.fecp")).unwrap();
+    flock(&other, FlockOperation::LockExclusive).unwrap();
+    append(&arena, "d/log", b"more");
+    std::thread::sleep(Duration::from_millis(900));
+    assert_eq!(recorded(&arena, "d/log"), 300_000);
+    common::signal(&child, Signal::INT);
+    std::thread::sleep(Duration::from_millis(300));
+    flock(&other, FlockOperation::Unlock).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(common::code(&output), 0, "{}", fs::read_to_string(said).unwrap());
+    assert_eq!(recorded(&arena, "d/log"), 300_004);
 }
 
 #[test]

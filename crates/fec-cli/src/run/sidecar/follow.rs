@@ -1,12 +1,14 @@
 //! `fec protect --follow`: updates a sidecar whenever something was written, until it is interrupted.
 
-use crate::say::failure::{Exit, Failure, Result, say};
+use crate::say::failure::{Failure, Result, say};
 use crate::settings::Settings;
 use fec_base::context::Context;
 use fec_base::names::{bytes, show, show_bytes};
 use fec_base::program::interrupt;
+use fec_sidecar::SidecarError;
 use fec_sidecar::protect::{Protect, look};
 use fec_sidecar::update::{Updated, update};
+use fecfile::Class;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// last one did, if there was any.
 ///
 /// # Errors
-/// Those of an update, but for what ends within ten seconds.
+/// Those of an update, but for what ends within ten seconds. Somebody else's work on the sidecar is waited for.
 pub(crate) fn follow(job: &Protect<'_>, settings: &Settings) -> Result<Option<Updated>> {
     interrupt::defer();
     let mut following = Following { job, settings, seen: None, last: None, told: BTreeSet::new() };
@@ -31,16 +33,19 @@ pub(crate) fn follow(job: &Protect<'_>, settings: &Settings) -> Result<Option<Up
         let started = Instant::now();
         let is_last = interrupt::interrupted();
         match following.look() {
+            Ok(()) if is_last => return Ok(following.last),
             Ok(()) => failing = None,
-            Err(failure) => {
-                let since = *failing.get_or_insert(started);
-                if failure.exit != Exit::Io || is_last || since.elapsed() > PATIENCE {
-                    return Err(failure);
+            Err(error) => {
+                let is_over = failing.get_or_insert(started).elapsed() > PATIENCE;
+                let may_pass = match error.cause() {
+                    // A repair takes its time.
+                    Some(SidecarError::Busy) => !is_last || !is_over,
+                    _ => error.class() == Class::Io && !is_last && !is_over,
+                };
+                if !may_pass {
+                    return Err(Failure::from(error));
                 }
             }
-        }
-        if is_last {
-            return Ok(following.last);
         }
         // Large trees and slow disks get as much rest as work.
         let until = Instant::now() + PAUSE.max(started.elapsed());
@@ -63,14 +68,14 @@ struct Following<'a> {
 
 impl Following<'_> {
     /// Looks at the files, and updates the sidecar if one has changed.
-    fn look(&mut self) -> Result<()> {
+    fn look(&mut self) -> fecfile::Result<()> {
         // An update that has begun is ended, whatever signals say.
         let (job, context) = (self.job, Context::new(self.settings.library));
         let seen = look(job)?;
         if self.seen == Some(seen) {
             return Ok(());
         }
-        let updated = update(job, (None, None), &context).map_err(Failure::from)?;
+        let updated = update(job, (None, None), &context)?;
         self.seen = Some(seen);
         self.tell(&updated);
         self.last = Some(updated);
