@@ -26,7 +26,7 @@ const REFUSALS: Table<line::Protect> = refusals! {
         "update it from time to time, with them and --append";
     |line| line.follow && line.seal != Seal::default() =>
         "protect --follow: each update of a sealed sidecar seals all of it again",
-        "update it from time to time:\n  fec protect --update --append PATH";
+        "update it from time to time, with them and --append";
 };
 
 /// The state of the paths, and of the places of the sidecar and its signature.
