@@ -317,6 +317,8 @@ repositories() {
 # Where borgmatic, borg and git can be had.
 hooks() { ! may_install || scripts/checks/test-hooks.sh --install "$fec"; }
 
+units() { ! may_install || scripts/checks/test-units.sh --install "$fec"; }
+
 # The campaigns that are tests of crates, with more cases.
 mutations() {
     export FEC_SEED=$seed FEC_UNDER_TEST
