@@ -5,7 +5,8 @@
 #
 #   -o SIDECAR      the sidecar; FOLDER.fecp if it is not given. The first run makes it
 #   --base FOLDER   the folder that its names are relative to, if it lies elsewhere
-#   --prunes        COMMAND deletes old backups: all is read before, and what is damaged and cannot be mended ends it
+#   --prunes        COMMAND deletes old backups: all is read before, and what is damaged and cannot be mended ends it;
+#                   where files can share their blocks (btrfs, XFS), the recovery data let go what is deleted
 #   --full          all is read before, in place of names, sizes and times alone
 #
 # The exit code is that of COMMAND; if that is 0, the one of `fec` for what could not be put right. All that was found
@@ -21,7 +22,7 @@ usage() {
 fec=${FEC:-fec} sidecar='' base='' prunes=no quick=--quick
 while [ $# -gt 0 ]; do
     case $1 in
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0" && exit ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0" && exit ;;
     -o) [ $# -gt 1 ] || usage; sidecar=$2; shift ;;
     --base) [ $# -gt 1 ] || usage; base=$2; shift ;;
     --prunes) prunes=yes quick='' ;;
@@ -52,6 +53,18 @@ with() {
 }
 tell() {
     cat "$log" >&2
+}
+
+# keep: a copy of the folder that shares its blocks, as $kept, if the file system can do that and names are those below
+# the folder that both lie in.
+kept=''
+keep() {
+    rm -rf "$sidecar.before"
+    [ "$(realpath "$(dirname "$sidecar")")" = "$(realpath "$(dirname "$folder")")" ] && [ -z "$base" ] || return 0
+    if cp --reflink=always "$sidecar" "$sidecar.before" 2> /dev/null && rm "$sidecar.before" &&
+        mkdir "$sidecar.before" && cp -a --reflink=always "$folder" "$sidecar.before/"; then
+        kept=$sidecar.before
+    fi
 }
 
 exec 9>> "$sidecar.night" || exit 4
@@ -85,6 +98,7 @@ if [ -e "$sidecar" ]; then
             tell
             exit $left
         fi
+        keep
     fi
 fi
 
@@ -92,10 +106,11 @@ code=0
 "$@" 9>&- || code=$?
 
 after=0
-with protect $update -o "$sidecar" "$folder" || after=$?
+with protect $update ${kept:+--retired "$kept"} -o "$sidecar" "$folder" || after=$?
 if [ $after -ne 0 ]; then
     tell
 fi
+rm -rf "$sidecar.before"
 [ $code -eq 0 ] || exit $code
 [ $after -eq 0 ] || exit $after
 exit $left

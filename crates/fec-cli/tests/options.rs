@@ -15,7 +15,7 @@ use table::{
 use table::{SIDECAR, SIDECARS, STORES, STREAM, TEXT, UPDATE};
 
 /// A value for each option that takes one.
-const VALUES: [(&str, &str); 75] = [
+const VALUES: [(&str, &str); 76] = [
     ("base", "."),
     ("block", "240"),
     ("budget", "30d"),
@@ -62,6 +62,7 @@ const VALUES: [(&str, &str); 75] = [
     ("recovery", "67"),
     ("redundancy", "17%"),
     ("require-backend", "scalar"),
+    ("retired", "."),
     ("retries", "1"),
     ("root", "@root"),
     ("root-file", "new-root"),

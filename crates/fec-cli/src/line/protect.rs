@@ -60,6 +60,10 @@ pub(crate) struct Protect {
     /// With --update: a prune is about to begin; until the next --update anything in the folder of the policy may go
     #[arg(long, conflicts_with = "pruned")]
     pub(crate) pruning: bool,
+    /// With --update: FOLDER, a snapshot or where you moved files to, has what has left or changed as it was, under the
+    /// paths that it had from the base. It is taken out of the recovery data then, which would be spent on it otherwise
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) retired: Option<PathBuf>,
     /// Files only grow, as logs and recordings do: of one that is longer, an update reads its old end and what is new.
     /// A file that does not begin with what it was is told, and stays protected as it was, but for a log that has
     /// another name now

@@ -292,7 +292,7 @@ const PROTECT: Command = Command {
         (&SEAL, &[NEW, UPDATE]),
         (&["portable"], &[NEW]),
         (&["identity"], &[UPDATE, GENERATIONS]),
-        (&["update", "root", "signer", "forget-excludes", "pruned", "pruning"], &[UPDATE]),
+        (&["update", "root", "signer", "forget-excludes", "pruned", "pruning", "retired"], &[UPDATE]),
     ],
     advice: &[(&["portable"], &[UPDATE], "an update does as the sidecar was made")],
 };

@@ -9,7 +9,7 @@ use crate::say::spare::spare;
 use crate::say::state::Margin;
 use fec_base::names::{bytes, counted, hex, show, show_bytes};
 use fec_sidecar::protect::Protected;
-use fec_sidecar::update::{Anew, Updated};
+use fec_sidecar::update::{Anew, NotRetired, Updated};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -73,6 +73,10 @@ struct Update {
     coded_bytes: u64,
     /// True if the sidecar was written again, with the recovery data that it kept.
     joined: bool,
+    /// Bytes that have left, and were taken out of the recovery data.
+    retired_bytes: u64,
+    /// Why nothing was taken out, if something was to be.
+    not_retired: Option<String>,
 }
 
 impl Update {
@@ -100,6 +104,12 @@ impl Update {
             held: HeldFile::all(&updated.held),
             coded_bytes: updated.coded_len,
             joined: updated.is_joined,
+            retired_bytes: updated.retired_len,
+            not_retired: updated.not_retired.as_ref().map(|why| match why {
+                NotRetired::Other(path) => format!("{} is not what was protected", show_bytes(path)),
+                NotRetired::Damaged => "blocks of it are damaged".to_owned(),
+                NotRetired::Nothing => "the folder has nothing of what has left".to_owned(),
+            }),
         }
     }
 
@@ -130,6 +140,12 @@ impl Update {
             out.push_str(&format!("  and {} more\n", self.gone_files.len() - LINES));
         }
         out.push_str(&format!("files: {}\n{what}\n", told.join(", ")));
+        if self.retired_bytes > 0 {
+            out.push_str(&format!("taken out of the recovery data: {}\n", bytes(self.retired_bytes)));
+        }
+        if let Some(why) = &self.not_retired {
+            out.push_str(&format!("nothing was taken out of the recovery data: {why}\n"));
+        }
         out
     }
 }

@@ -22,6 +22,7 @@ mod policy;
 #[path = "../../../fec-sidecar/tests/recode/mod.rs"]
 mod recode;
 mod renamed;
+mod retired;
 mod scrub;
 mod sealed;
 mod several;

@@ -108,6 +108,8 @@ fn what_it_says_is_what_protect_says_and_more() {
         "held",
         "joined",
         "moved",
+        "not_retired",
+        "retired_bytes",
         "unchanged",
         "written",
     ];

@@ -17,6 +17,11 @@ impl Bits {
         self.0[(nth / 64) as usize] >> (nth % 64) & 1 == 1
     }
 
+    /// Tells whether a bit is there and set.
+    pub(crate) fn has(&self, nth: u64) -> bool {
+        self.0.get((nth / 64) as usize).is_some_and(|word| word >> (nth % 64) & 1 == 1)
+    }
+
     /// Sets every bit that is set in `other`, which has as many.
     pub(crate) fn absorb(&mut self, other: &Bits) {
         self.0.iter_mut().zip(&other.0).for_each(|(bits, other)| *bits |= other);

@@ -25,6 +25,7 @@ pub(crate) mod samples;
 pub(crate) mod sealed;
 pub(crate) mod seen;
 pub(crate) mod signature;
+pub(crate) mod sources;
 pub(crate) mod stash;
 pub(crate) mod tree;
 pub(crate) mod wide;

@@ -67,6 +67,37 @@ impl Positions {
         Positions { spans, block }
     }
 
+    /// Those of the spans that `keep` is true for.
+    pub(crate) fn only(&self, keep: impl Fn(&Span) -> bool) -> Positions {
+        Positions { spans: self.spans.iter().copied().filter(keep).collect(), block: self.block }
+    }
+
+    /// The spans in these positions alone.
+    pub(crate) fn part(&self, positions: Range<u64>) -> Positions {
+        Positions { spans: self.within(positions).collect(), block: self.block }
+    }
+
+    /// The spans, cut to the positions of these bits, which may be fewer than there are positions.
+    pub(crate) fn cut_to(&self, positions: &Bits) -> Positions {
+        let mut spans: Vec<Span> = Vec::new();
+        for span in &self.spans {
+            let mut start = None;
+            let (first, end) = (span.at / self.block, span.end().div_ceil(self.block));
+            for position in first..=end {
+                match start {
+                    None if position < end && positions.has(position) => start = Some(position),
+                    Some(from) if position == end || !positions.has(position) => {
+                        spans.push(span.within(&(from * self.block..position * self.block)));
+                        start = None;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        spans.sort_unstable_by_key(|span| (span.at, span.entry));
+        Positions { spans, block: self.block }
+    }
+
     /// The spans in these positions, cut to them.
     pub(crate) fn within(&self, positions: Range<u64>) -> impl Iterator<Item = Span> {
         let range = positions.start * self.block..positions.end * self.block;
@@ -193,6 +224,11 @@ pub(crate) struct PositionReader<'a> {
 /// Decides whether an opened file may be read.
 pub(crate) trait Admit: Sync {
     fn admit(&self, entry: u32, file: &File) -> io::Result<()>;
+
+    /// The folder that has a file, if that is another one than the base.
+    fn base(&self, _entry: u32) -> Option<&Base> {
+        None
+    }
 }
 
 /// Admits every file.
@@ -230,11 +266,12 @@ impl<'a> PositionReader<'a> {
                 Some(entry) => &entry.path,
                 None => &self.moved.expect("it is a source").sources[entry as usize - entries.len()],
             };
-            let file = match self.base.read(path) {
+            let base = self.admit.base(entry).unwrap_or(self.base);
+            let file = match base.read(path) {
                 // The system, or another user of descriptors, allows fewer open files.
                 Err(e) if e.raw_os_error() == Some(libc::EMFILE) && !self.open.is_empty() => {
                     self.open.clear();
-                    self.base.read(path)?
+                    base.read(path)?
                 }
                 opened => opened?,
             };

@@ -6,7 +6,7 @@ mod wide;
 
 use crate::catalog::hashing::FileTree;
 use crate::catalog::plan;
-pub(crate) use crate::protect::coding::rows::{Coded, Coding, Put, admit};
+pub(crate) use crate::protect::coding::rows::{Coded, Coding, Put, Source, admit};
 use fec_base::context::Gauge;
 use fec_base::error::Result;
 use fec_core::digest::{Digest, HashKind};
@@ -28,16 +28,21 @@ impl Coding<'_> {
             GroupCode::Small(code) => small::run(&self, code)?,
             GroupCode::Wide(code) => wide::run(&self, code)?,
         }
-        Ok(into_value(self.results))
+        Ok(self.into_coded())
+    }
+
+    /// The findings of a coding that was run, or added to one that was.
+    pub(crate) fn into_coded(self) -> Coded {
+        into_value(self.results)
     }
 }
 
 /// Gives files their BLAKE3, which the values of blocks and tails lead to. `is_new` tells which files, beside `twins`,
-/// have none. Values begin at position `first`. The stacks of these files are filled.
+/// have none. `value_of` gives the value of a position with a whole block. The stacks of these files are filled.
 pub(crate) fn give_digests(
     catalog: &mut Catalog,
     twins: &BTreeMap<usize, usize>,
-    (values, first): (&[Digest], u64),
+    value_of: &dyn Fn(u64) -> Digest,
     tails: &[Option<Digest>],
     (is_new, meter): (&dyn Fn(usize) -> bool, &Gauge<'_>),
     stacks: &mut [Stack],
@@ -51,22 +56,23 @@ pub(crate) fn give_digests(
         {
             while stacks.next_if(|stack| (stack.entry as usize) < nth).is_some() {}
             let stack = stacks.next_if(|stack| stack.entry as usize == nth);
-            file.blake3 = digest_of(file, (values, first), *tail, (block, meter), stack)?;
+            file.blake3 = digest_of(file, value_of, *tail, (block, meter), stack)?;
         }
     }
     plan::share_digests(&mut catalog.entries, twins);
     Ok(())
 }
 
-/// The BLAKE3 of a file, from its tail and the values of its whole blocks. Values begin at position `first`. The stack
-/// is filled.
+/// The BLAKE3 of a file, from its tail and the values of its whole blocks. The stack is filled.
 fn digest_of(
     file: &FileEntry,
-    (values, first): (&[Digest], u64),
+    value_of: &dyn Fn(u64) -> Digest,
     tail: Option<Digest>,
     (block, meter): (u64, &Gauge<'_>),
     mut stack: Option<&mut Stack>,
 ) -> Result<Digest> {
+    /// Values that go into the tree at a time: many subtrees, so that these are hashed together.
+    const TOGETHER: usize = 4096;
     let whole = FileEntry::whole_blocks(file.size, block);
     if whole == 0 {
         return Ok(tail.unwrap_or_else(|| HashKind::Blake3.digest(b"")));
@@ -74,8 +80,11 @@ fn digest_of(
     let mut tree = FileTree::default();
     let push = |tree: &mut FileTree, (numbers, start): (Range<u64>, Option<u64>)| match start {
         Some(start) => {
-            let count = (numbers.end - numbers.start) as usize;
-            tree.push(&values[(start - first) as usize..][..count]);
+            let end = start + (numbers.end - numbers.start);
+            for first in (start..end).step_by(TOGETHER) {
+                let values: Vec<Digest> = (first..end).take(TOGETHER).map(value_of).collect();
+                tree.push(&values);
+            }
             Ok(())
         }
         None => tree.push_zeros(numbers, block, |len| {

@@ -38,6 +38,9 @@ pub struct Protect<'a> {
     pub rules: Option<&'a Rules>,
     /// The owner's word on a prune, for an update.
     pub prune: Prune,
+    /// A folder with files that have left or changed, as they were, under the paths that they had relative to the base.
+    /// An update takes them out of the recovery data then, in place of counting them as lost there.
+    pub retired: Option<&'a Path>,
     /// True if files only grow, for an update: of one that is longer, no more than the old end is read in front of what
     /// is new, and one that has other bytes in front of it is held.
     pub appends: bool,

@@ -145,7 +145,8 @@ pub(crate) fn anew(
     anchors.sort_unstable();
     let anchors = positions::anchors(&catalog, &anchors);
     let (all, stacks) = (&|_| true, &mut stats.stacks);
-    give_digests(&mut catalog, &content.twins, (&values, 0), &tails, (all, &meter), stacks)?;
+    let value_of = |position: u64| values[position as usize];
+    give_digests(&mut catalog, &content.twins, &value_of, &tails, (all, &meter), stacks)?;
     if sha256 {
         add_sha256(&mut catalog, &found.base, seen, &|_| true, context)?;
     }

@@ -4,6 +4,7 @@ use super::compare::{Fate, file};
 use super::layout::{Extension, Way, refused};
 use super::out::Out;
 use super::place::{self, Expected};
+use super::retire::Filled;
 use super::updated::{Anew, Updated};
 use super::updating::Update;
 use crate::catalog::bits::Bits;
@@ -18,7 +19,7 @@ use crate::protect::{Protect, anew, check_memory, check_unchanged, metadata_byte
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::check_room;
 use fec_core::digest::{Digest, HashKind, PlainHasher};
-use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
+use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry};
@@ -32,6 +33,28 @@ struct NewBytes {
     coded_len: u64,
     /// Positions of new blocks with their anchors, in order.
     anchors: Vec<(u64, u64)>,
+}
+
+/// The blocks that were coded: those at positions of old groups, and those behind these.
+struct NewBlocks {
+    /// The number of positions of old groups.
+    first: u64,
+    coded: Coded,
+    filled: Filled,
+}
+
+impl NewBlocks {
+    /// The chaining value of a block, if it was coded.
+    fn get(&self, position: u64) -> Option<Digest> {
+        match position.checked_sub(self.first) {
+            Some(behind) => Some(self.coded.values[behind as usize]),
+            None => self.filled.values.get(&position).copied(),
+        }
+    }
+
+    fn value_of(&self, position: u64) -> Digest {
+        self.get(position).expect("the blocks of new files are coded")
+    }
 }
 
 impl Update<'_> {
@@ -55,13 +78,14 @@ impl Update<'_> {
 
         let policy = readers(job, &self.found.base, &new.catalog, &self.found.tree.stats);
         let out = Out::new(&new, (old, self.end), job, policy)?;
-        let NewBytes { coded_len, anchors } = self.code(&mut new, &|at, bytes| out.put(at, bytes))?;
+        let put = |at: u64, bytes: &[u8]| out.put(at, bytes);
+        let NewBytes { coded_len, anchors } = self.code(&mut new, &put)?;
         let seen = &self.found.tree.seen;
         if has_sha256 {
             let is_new = |nth: usize| !matches!(self.fates[nth], Fate::Same(_));
             add_sha256(&mut new.catalog, &self.found.base, seen, &is_new, context)?;
         }
-        let anchors = place::anchors(old, &new.kept, &new.catalog, &anchors);
+        let anchors = place::anchors(old, (&new.kept, &new.filled), &new.catalog, &anchors);
         check_unchanged(&self.found.base, &new.catalog, seen)?;
         let before = match new.is_joined {
             // Nothing of the generations before is left.
@@ -77,11 +101,14 @@ impl Update<'_> {
         let spare = spare(&new.catalog, &new.digests);
         let report = self.found.report(&new.catalog, (root, Some(of.root)), spare).sealed(sealed);
         let updated = self.counts.report(report, before.1, true, None, coded_len);
-        Ok(Updated { is_joined: new.is_joined, ..updated })
+        let retired_len = self.leaving.map_or(0, |leaving| leaving.len);
+        Ok(Updated { is_joined: new.is_joined, retired_len, ..updated })
     }
 
-    /// Codes the new positions, and hands their recovery shards to `put`. Gives new files their digests.
+    /// Codes the new positions, and those that are filled, and hands recovery shards to `put`. Gives new files their
+    /// digests.
     fn code(&self, new: &mut Extension, put: &Put<'_>) -> Result<NewBytes> {
+        let filled = self.retire(new, put)?;
         let Extension { catalog, digests, positions, expected, twins, kept, stats, .. } = new;
         let (base, seen) = (&self.found.base, &self.found.tree.seen);
         let first = kept.positions();
@@ -92,15 +119,18 @@ impl Update<'_> {
             _ => Coding::new(base, catalog, seen, put, self.context, &meter).run()?,
         };
         seen.check(base)?;
-        self.check_again(catalog, first, expected, &coded)?;
-        let Coded { values, digests: of_group, tails, mut anchors } = coded;
-        digests.extend(of_group);
-        anchors.sort_unstable();
+        let coded = NewBlocks { first, coded, filled };
+        self.check_again(catalog, expected, &coded)?;
         let is_new = |nth: usize| matches!(self.fates[nth], Fate::New);
-        let stacks = &mut stats.stacks;
-        give_digests(catalog, twins, (&values, first), &tails, (&is_new, &meter), stacks)?;
+        let (stacks, tails) = (&mut stats.stacks, &coded.coded.tails);
+        let value_of = |position| coded.value_of(position);
+        give_digests(catalog, twins, &value_of, tails, (&is_new, &meter), stacks)?;
         meter.finish();
-        Ok(NewBytes { coded_len, anchors })
+        let NewBlocks { coded, filled, .. } = coded;
+        digests.extend(coded.digests);
+        let mut anchors = [coded.anchors, filled.anchors].concat();
+        anchors.sort_unstable();
+        Ok(NewBytes { coded_len: coded_len + filled.len, anchors })
     }
 
     /// Writes the metadata behind everything else. `before` has E of the generation before, and the number of this one.
@@ -134,9 +164,8 @@ impl Update<'_> {
     fn check_again(
         &self,
         catalog: &Catalog,
-        first: u64,
         expected: &HashMap<usize, Expected>,
-        coded: &Coded,
+        coded: &NewBlocks,
     ) -> Result<()> {
         let mut rotten = Vec::new();
         for (nth, expected) in expected {
@@ -145,8 +174,8 @@ impl Update<'_> {
             let mut check = PlainHasher::new(HashKind::Blake3);
             let mut is_rotten = false;
             for run in &file.runs {
-                for at in (0..run.count).filter(|at| run.start + at >= first) {
-                    let digest = coded.digests[(run.start + at - first) as usize];
+                for (at, value) in (0..run.count).filter_map(|at| Some((at, coded.get(run.start + at)?))) {
+                    let digest = shortened(&value);
                     match expected.displaced.get(&(run.block + at)) {
                         // The block is unchanged, unless it rotted.
                         Some(was) => is_rotten |= *was != digest,
@@ -155,7 +184,7 @@ impl Update<'_> {
                 }
             }
             let found = check.finish();
-            if expected.tail != coded.tails[*nth] || expected.check.is_some_and(|sum| sum != found) {
+            if expected.tail != coded.coded.tails[*nth] || expected.check.is_some_and(|sum| sum != found) {
                 let changed = std::io::ErrorKind::UnexpectedEof.into();
                 return Err(self.found.tree.seen.fail(&self.found.base, &entry.path, changed));
             }

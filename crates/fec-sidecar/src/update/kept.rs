@@ -11,7 +11,7 @@ pub(super) struct KeptGroup {
     /// Its number in the old sidecar.
     pub(super) nth: usize,
     /// Its positions in the old sidecar.
-    was: Range<u64>,
+    pub(super) was: Range<u64>,
     /// Its first position in the updated one.
     start: u64,
 }

@@ -2,10 +2,14 @@
 
 use super::compare::{Compare, Fate, file};
 use super::difference::Payload;
-use super::kept::Kept;
-use super::place::{self, Expected, Lives, Placed, Tails};
+use super::kept::{Kept, KeptGroup};
+use super::leaving::Leaving;
+use super::lives::Lives;
+use super::place::{self, Expected, Placed, Tails};
+use super::refill::{free, refill};
 use super::updated::Anew;
 use super::updating::Update;
+use crate::catalog::bits::Bits;
 use crate::catalog::hashing::room_for_stack;
 use crate::catalog::plan::{self, Apart, Content, Redundancy};
 use crate::catalog::positions::{Positions, anchored};
@@ -61,6 +65,10 @@ pub(super) struct Extension {
     pub(super) positions: u64,
     /// Hashes that coding must find again, by entry.
     pub(super) expected: HashMap<usize, Expected>,
+    /// Positions of old groups that get new whole blocks.
+    pub(super) filled: Bits,
+    /// For each group that is kept, whether its recovery shards are computed anew.
+    pub(super) summed: Vec<bool>,
     /// Files that share the places of others.
     pub(super) twins: BTreeMap<usize, usize>,
     /// The difference that its pieces code, if these are not the whole metadata.
@@ -88,6 +96,9 @@ impl Update<'_> {
         let content = self.content()?;
         self.found.stacks = self.stacks(&content);
         let stats = self.found.stats();
+        if let Some(retired) = self.without_what_left(&content, &stats)? {
+            return Ok(Way::Extend(Box::new(retired)));
+        }
         let (mut placed, mut lives) = self.place(&content)?;
         // Nothing is made anew while bytes cannot be read: they would not be protected any more.
         let is_pinned = lives.groups.iter().any(|group| group.is_pinned);
@@ -126,11 +137,35 @@ impl Update<'_> {
         })
     }
 
+    /// The layout of a sidecar whose recovery shards are without what has left, if another folder has any of that.
+    fn without_what_left(&mut self, content: &Content, stats: &Stats) -> Result<Option<Extension>> {
+        self.sources = self.sources()?;
+        if !self.sources.have_other() {
+            return Ok(None);
+        }
+        let (placed, lives) = self.place_but(content, &[])?;
+        self.found.tree.entries = placed.entries;
+        self.leaving = Leaving::of(self.old, &self.sources, &lives.covered);
+        if self.leaving.is_none() {
+            return Ok(None);
+        }
+        let (placed, lives) = self.place(content)?;
+        self.found.tree.entries = placed.entries;
+        let joined = self.join(content, &lives, stats.clone())?;
+        // Where much has left, the next update makes the sidecar anew, and all stay protected until then.
+        let longest = |joined: &Extension| too_long(joined.len_anew).max(self.end + self.end / SLACK);
+        let retired = joined.filter(|joined| joined.len <= longest(joined));
+        if retired.is_none() {
+            self.leaving = None;
+        }
+        Ok(retired)
+    }
+
     /// The layout of a sidecar that new recovery shards and metadata are appended to.
     fn appended(&self, placed: Placed, content: &Content, lives: &Lives, stats: Stats) -> Result<Extension> {
         let old = self.old;
         let mut digests = old.digests().to_vec();
-        lives.mark_lost(old, &mut digests);
+        lives.mark_lost(old, self.leaving.as_ref(), &mut digests);
         let mut extension = self.extension((placed, Kept::all(old), digests), content, stats);
         extension.catalog.extents = old.catalog.extents.clone();
         extension.catalog.groups = old.catalog.groups.clone();
@@ -144,7 +179,13 @@ impl Update<'_> {
     fn join(&mut self, content: &Content, lives: &Lives, stats: Stats) -> Result<Option<Extension>> {
         let old = self.old;
         let merged = self.merged(lives);
-        let (mut placed, lives) = self.place_but(content, &merged)?;
+        let (mut placed, mut lives) = self.place_but(content, &merged)?;
+        let mut filled = Vec::new();
+        if let Some(leaving) = &self.leaving {
+            let free = free(old, &lives, leaving);
+            filled = refill(&mut placed, (old.catalog.positions(), old.catalog.block.into()), &free);
+            lives = Lives::of(old, &placed, &self.pinned(), Some(leaving));
+        }
         self.found.tree.entries = placed.entries.clone();
         let kept = Kept::living(old, |group| lives.groups[group].left > 0);
         if kept.groups.is_empty() || placed.positions * 2 > lives.all {
@@ -152,13 +193,31 @@ impl Update<'_> {
         }
         kept.renumber(old, &mut placed.entries);
         let mut digests = old.digests().to_vec();
-        lives.mark_lost(old, &mut digests);
+        lives.mark_lost(old, self.leaving.as_ref(), &mut digests);
         let digests = kept.digests(old, &digests);
         let mut extension = self.extension((placed, kept, digests), content, stats);
         extension.is_joined = true;
         extension.catalog.groups = extension.kept.groups(old);
+        extension.filled = Bits::new(extension.kept.positions());
+        let now = filled.into_iter().flatten().filter_map(|position| extension.kept.position(position));
+        now.for_each(|position| extension.filled.set(position));
+        extension.summed = self.summed(&extension);
         self.fit(&mut extension, 0)?;
         Ok(Some(extension))
+    }
+
+    /// Tells of each group that is kept whether something leaves it or comes to it.
+    fn summed(&self, new: &Extension) -> Vec<bool> {
+        let mut first = 0;
+        let is_summed = |kept: &KeptGroup| {
+            let group = &self.old.catalog.groups[kept.nth];
+            let now = first..first + group.positions();
+            first = now.end;
+            let leaves = |leaving: &Leaving| kept.was.clone().any(|position| leaving.has(position));
+            self.leaving.as_ref().is_some_and(leaves)
+                || now.into_iter().any(|position| new.filled.has(position))
+        };
+        new.kept.groups.iter().map(is_summed).collect()
     }
 
     /// The positions of the groups whose bytes get a new group: weak ones, and small ones, of which all bytes can be
@@ -170,7 +229,8 @@ impl Update<'_> {
         let mut merged = Vec::new();
         for (nth, range) in Kept::ranges(self.old).into_iter().enumerate() {
             let group = &lives.groups[nth];
-            if group.is_weak {
+            // Nothing is left of weak groups whose bytes have moved already, and they must not come back.
+            if group.is_weak || group.left == 0 {
                 merged.push(range);
             } else if group.left * SMALL <= lives.all && !group.is_pinned {
                 small.push((group.left, range));
@@ -212,6 +272,8 @@ impl Update<'_> {
             kept,
             positions,
             expected,
+            filled: Bits::default(),
+            summed: Vec::new(),
             twins,
             difference,
             is_joined,
@@ -269,7 +331,7 @@ impl Update<'_> {
 
     /// The metadata, with `fill` in place of all bytes that coding gives; and the bytes of the catalog.
     fn draft(&self, extension: &Extension, fill: u8) -> (Vec<u8>, u64) {
-        let Extension { catalog, digests, stats, kept, .. } = extension;
+        let Extension { catalog, digests, stats, kept, filled, .. } = extension;
         let mut catalog = catalog.clone();
         if let Some(extent) = catalog.extents.last_mut() {
             (extent.pieces, extent.piece_len) =
@@ -290,7 +352,7 @@ impl Update<'_> {
         let mut new: Vec<(u64, u64)> =
             new.map(|(_, position)| (position, u64::from_le_bytes([fill; 8]))).collect();
         new.sort_unstable();
-        let anchors = place::anchors(self.old, kept, &catalog, &new);
+        let anchors = place::anchors(self.old, (kept, filled), &catalog, &new);
         let mut bytes = catalog.head_bytes();
         bytes.extend_from_slice(digests.as_flattened());
         anchors.iter().for_each(|anchor| bytes.extend_from_slice(&anchor.to_le_bytes()));
@@ -342,11 +404,12 @@ impl Update<'_> {
     /// Assigns positions to all bytes, none of them in the positions `merged`.
     fn place_but(&mut self, content: &Content, merged: &[Range<u64>]) -> Result<(Placed, Lives)> {
         let old = self.old;
-        let tails = Tails::of(old, &self.found.base, &self.fates, &self.found.tree.entries, merged);
+        let places = (&self.found.base, &self.sources);
+        let tails = Tails::of(old, places, &self.fates, &self.found.tree.entries, merged);
         let displaced = self.check_displaced(&tails)?;
         let entries = std::mem::take(&mut self.found.tree.entries);
         let placed = place::place(old, entries, &self.fates, &tails, (&displaced, content), merged);
-        let lives = Lives::of(old, &placed, &self.pinned());
+        let lives = Lives::of(old, &placed, &self.pinned(), self.leaving.as_ref());
         Ok((placed, lives))
     }
 

@@ -15,8 +15,12 @@ mod compare;
 mod difference;
 mod kept;
 mod layout;
+mod leaving;
+mod lives;
 mod out;
 mod place;
+mod refill;
+mod retire;
 mod updated;
 mod updating;
 
@@ -27,6 +31,7 @@ use crate::catalog::moved::folders_of;
 use crate::catalog::policy::Policy;
 use crate::catalog::proof::Proof;
 use crate::catalog::seen::reason_for;
+use crate::catalog::sources::Sources;
 use crate::error::SidecarError;
 use crate::protect::attempts::Attempts;
 use crate::protect::{Found, Protect, Prune};
@@ -37,15 +42,16 @@ use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::check_absent;
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_core::digest::Digest;
+use fec_core::executor::lock;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::parts::Reason;
 use fec_keys::sign::Trust;
 use fecfile::seal::SealError;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use updated::Counts;
-pub use updated::{Anew, Updated};
-use updating::Update;
+pub use updated::{Anew, NotRetired, Updated};
+use updating::{Notes, Update};
 
 /// Updates the sidecar `job.output` to the present files. The sidecar must have the root `wanted`, or a signature by
 /// somebody in `trust`, if either is given.
@@ -72,9 +78,17 @@ pub fn update(
     let _lock = metadata::lock_file(job.output, Action::Update)?;
     remove_stale(parent(job.output), context.progress);
     // An attempt that failed has written behind the end of the sidecar.
-    let held = RefCell::default();
-    let mut updated = Attempts::run(true, |attempts| once(job, (wanted, trust), (attempts, &held), context))?;
-    updated.held = held.take().into_iter().collect();
+    let notes = Notes::default();
+    let once = |attempts: &Attempts| once(job, (wanted, trust), (attempts, &notes), context);
+    let mut updated = match Attempts::run(true, once) {
+        // Nothing of what has left can be taken out.
+        Err(_) if lock(&notes.not_retired).is_some() => Attempts::run(true, once)?,
+        updated => updated?,
+    };
+    let is_nothing = updated.retired_len == 0 && updated.anew.is_none() && job.retired.is_some();
+    let why = lock(&notes.not_retired).take();
+    updated.not_retired = why.or_else(|| is_nothing.then_some(NotRetired::Nothing));
+    updated.held = std::mem::take(&mut *lock(&notes.held)).into_iter().collect();
     updated.unchanged -= updated.held.len() as u64;
     let folders: BTreeSet<&[u8]> = updated.held.iter().flat_map(|held| folders_of(&held.path)).collect();
     let is_held = |path: &[u8]| {
@@ -88,10 +102,10 @@ pub fn update(
 fn once(
     job: &Protect<'_>,
     (wanted, trust): (Option<Digest>, Option<&Trust>),
-    (attempts, held): (&Attempts, &RefCell<BTreeSet<Held>>),
+    (attempts, notes): (&Attempts, &Notes),
     context: &Context<'_>,
 ) -> Result<Updated> {
-    check_kept(job, attempts, &held.borrow())?;
+    check_kept(job, attempts, &lock(&notes.held))?;
     let old = match job.keys {
         Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
         None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
@@ -130,7 +144,7 @@ fn once(
     let found = Found::of(job, attempts, Some(&old))?;
     let compare = Compare { old: &old, base: &found.base, tree: &found.tree, appends: job.appends, context };
     let (fates, taken) = compare.run()?;
-    hold(job, &compare, &fates, &found, held)?;
+    hold(job, &compare, &fates, &found, &notes.held)?;
     if old.proof() != Proof::Nothing {
         let rotten = compare.find_rotten(&fates)?;
         if !rotten.is_empty() {
@@ -143,7 +157,8 @@ fn once(
     if !job.policy.force {
         counts.check(&old, job, &found.base)?;
     }
-    Update { job, old: &old, end, found, fates, counts, context }.run()
+    let (sources, leaving) = (Sources::default(), None);
+    Update { job, old: &old, end, found, fates, counts, notes, sources, leaving, context }.run()
 }
 
 /// Tells whether the owner said that what stays by the policy was pruned.
@@ -157,7 +172,7 @@ fn hold(
     compare: &Compare<'_>,
     fates: &[Fate],
     found: &Found,
-    held: &RefCell<BTreeSet<Held>>,
+    held: &Mutex<BTreeSet<Held>>,
 ) -> Result<()> {
     if job.policy.force || found.rules.is_empty() && !job.appends {
         return Ok(());
@@ -174,7 +189,7 @@ fn hold(
     let may_keep = compare.old.proof() != Proof::Root && found.tree.entries.iter().enumerate().any(is_left);
     let cause = held_error(new.iter());
     new.iter().for_each(|held| found.tree.seen.note(&held.path, Reason::Unreadable));
-    held.borrow_mut().extend(new);
+    lock(held).extend(new);
     let action = if may_keep { Action::Read } else { Action::Update };
     Err(Error::at(action, job.output, cause))
 }

@@ -43,7 +43,8 @@ impl<'a> Out<'a> {
         let out =
             Out { bytes: Bytes::New(NewSidecar::new(path, policy.with_force(true), job.sealing)?), path };
         let (extent, block) = (&new.catalog.extents[0], u64::from(new.catalog.block));
-        for (kept, group) in new.kept.groups.iter().zip(&new.catalog.groups) {
+        let groups = new.kept.groups.iter().zip(&new.catalog.groups).zip(&new.summed);
+        for ((kept, group), _) in groups.filter(|(_, is_summed)| !**is_summed) {
             for shard in 0..group.recovery() {
                 // A shard that is not intact has its digest, and so stays known as lost.
                 if let Some(bytes) = read_recovery(old, kept.nth, shard) {

@@ -5,11 +5,12 @@ use super::compare::{Fate, file};
 use super::kept::Kept;
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::plain_digests;
-use crate::catalog::metadata::{LOST, NOTHING, Sidecar};
+use crate::catalog::metadata::Sidecar;
 use crate::catalog::plan::{Bins, COMPANIES, Content, runs_between, share};
 use crate::catalog::positions::{
     self, Any, PositionReader, Positions, anchored, cut_shared, runs_of, shared_tails,
 };
+use crate::catalog::sources::Sources;
 use fec_base::io::base::Base;
 use fec_core::digest::{Digest, HashKind, blocks};
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
@@ -30,7 +31,7 @@ pub(crate) struct Tails {
     pub(crate) proved: Vec<(usize, Digest)>,
 }
 
-/// The old positions, as they stand at the old paths now.
+/// The old positions, as they stand at the old paths now, or where their files have gone.
 struct Standing<'a> {
     old: &'a Sidecar,
     reader: PositionReader<'a>,
@@ -77,18 +78,22 @@ impl Tails {
     /// and the positions `weak` are given up.
     pub(crate) fn of(
         old: &Sidecar,
-        base: &Base,
+        (base, sources): (&Base, &Sources),
         fates: &[Fate],
         entries: &[Entry],
         weak: &[Range<u64>],
     ) -> Tails {
         let (mut tails, catalog) = (Tails::default(), &old.catalog);
         let positions = Positions::of(catalog);
-        let reader = PositionReader::new(base, catalog, &positions, &Any);
-        let bytes = vec![0; catalog.block as usize];
-        let mut standing = Standing { old, reader, bytes, at: None, broken: HashSet::new() };
-        let lives = tails.find_kept(catalog, fates, entries, &mut standing);
-        tails.find_displaced(catalog, fates, (&lives, weak), &mut standing);
+        let standing = |places| {
+            let reader = PositionReader::new(base, catalog, &positions, places);
+            let bytes = vec![0; catalog.block as usize];
+            Standing { old, reader, bytes, at: None, broken: HashSet::new() }
+        };
+        // A changed file has its tail only if that stands at its path. The tail of an unchanged one may be proved by
+        // others that have left.
+        let lives = tails.find_kept(catalog, fates, entries, &mut standing(&Any));
+        tails.find_displaced(catalog, fates, (&lives, weak), &mut standing(sources));
         tails
     }
 
@@ -359,91 +364,19 @@ impl Placing<'_> {
     }
 }
 
-/// The living bytes in the old groups.
-pub(crate) struct Lives {
-    covered: Bits,
-    /// Positions that hold any bytes, the new ones too.
-    pub(crate) all: u64,
-    /// Living positions in weak groups.
-    pub(crate) in_weak: u64,
-    /// Sets with living bytes that would have more than a quarter of their recovery shards used up by lost ones.
-    pub(crate) weak_sets: u64,
-    /// The positions of the groups of these sets.
-    pub(crate) weak: Vec<Range<u64>>,
-    /// The groups in order.
-    pub(crate) groups: Vec<GroupLives>,
-    /// New positions.
-    pub(crate) new: u64,
-}
-
-/// The living bytes in a group.
-pub(crate) struct GroupLives {
-    /// Living positions.
-    pub(crate) left: u64,
-    /// True if a set of it is weak, and none of its bytes have to stay.
-    pub(crate) is_weak: bool,
-    /// True if bytes of it have to stay where they are.
-    pub(crate) is_pinned: bool,
-}
-
-impl Lives {
-    /// Counts them. Bytes in the positions `pinned` have to stay where they are.
-    pub(crate) fn of(old: &Sidecar, placed: &Placed, pinned: &[Range<u64>]) -> Lives {
-        let total = old.catalog.positions() + placed.positions;
-        let covered = Positions::of_entries(&placed.entries, old.catalog.block.into()).covered(total);
-        let (all, new) = (covered.count(), placed.positions);
-        let (weak, groups) = (Vec::new(), Vec::new());
-        let mut lives = Lives { covered, all, in_weak: 0, weak_sets: 0, weak, groups, new };
-        let mut first = 0;
-        for (nth, group) in old.catalog.groups.iter().enumerate() {
-            let mut sets = vec![(0u64, 0u64); group.sets as usize];
-            for index in 0..group.positions() {
-                let set = &mut sets[group.original(index).0 as usize];
-                match lives.covered.get(first + index) {
-                    true => set.1 += 1,
-                    false => set.0 += u64::from(old.position_digest(nth, index) != NOTHING),
-                }
-            }
-            let m = group.code.m();
-            let weak = sets.iter().filter(|(lost, left)| *left > 0 && 4 * lost > m).count() as u64;
-            let left = sets.iter().map(|(_, left)| left).sum();
-            let range = first..first + group.positions();
-            first = range.end;
-            let is_pinned = pinned.iter().any(|bytes| bytes.start < range.end && range.start < bytes.end);
-            let is_weak = weak > 0 && !is_pinned;
-            lives.groups.push(GroupLives { left, is_weak, is_pinned });
-            if is_weak {
-                lives.weak_sets += weak;
-                lives.in_weak += left;
-                lives.weak.push(range);
-            }
-        }
-        lives
-    }
-
-    /// Marks the dead old positions as lost, in the digests of all old shards.
-    pub(crate) fn mark_lost(&self, old: &Sidecar, digests: &mut [ShortDigest]) {
-        let (mut first, mut first_digest) = (0, 0);
-        for group in &old.catalog.groups {
-            for index in 0..group.positions() {
-                let digest = &mut digests[(first_digest + index) as usize];
-                if !self.covered.get(first + index) && *digest != NOTHING {
-                    *digest = LOST;
-                }
-            }
-            first += group.positions();
-            first_digest += group.positions() + group.recovery();
-        }
-    }
-}
-
 /// The anchors of all files. Those of old blocks in groups that are kept come from the old sidecar, those of new blocks
-/// from `coded`, by position.
-pub(super) fn anchors(old: &Sidecar, kept: &Kept, catalog: &Catalog, coded: &[(u64, u64)]) -> Vec<u64> {
+/// from `coded`, by position: those at positions that are `filled` too.
+pub(super) fn anchors(
+    old: &Sidecar,
+    (kept, filled): (&Kept, &Bits),
+    catalog: &Catalog,
+    coded: &[(u64, u64)],
+) -> Vec<u64> {
     let files = old.catalog.files().flat_map(|(_, file)| anchored(file, catalog.block.into()));
     let all = files.zip(old.anchors());
     let mut all: Vec<(u64, u64)> =
         all.filter_map(|((_, position), anchor)| Some((kept.position(position)?, anchor))).collect();
+    all.retain(|(position, _)| !filled.has(*position));
     all.extend(coded);
     all.sort_unstable();
     positions::anchors(catalog, &all)

@@ -45,6 +45,21 @@ pub struct Updated {
     pub held: Vec<Held>,
     /// Bytes of files that were coded.
     pub coded_len: u64,
+    /// Bytes that have left, and were taken out of the recovery data.
+    pub retired_len: u64,
+    /// Why nothing was taken out, if something was to be.
+    pub not_retired: Option<NotRetired>,
+}
+
+/// Why what has left cannot be taken out of the recovery data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRetired {
+    /// A file that has left, of this path, is not what was protected, or cannot be read.
+    Other(Box<[u8]>),
+    /// Recovery shards are damaged.
+    Damaged,
+    /// Nothing has left, or the folder has none of it; the sidecar was not made anew.
+    Nothing,
 }
 
 /// Why a sidecar is made anew.
@@ -166,6 +181,8 @@ impl Counts {
             gone,
             held: Vec::new(),
             coded_len,
+            retired_len: 0,
+            not_retired: None,
         }
     }
 

@@ -45,6 +45,7 @@ pub(crate) struct How<'a> {
     pub(crate) rules: Option<&'a Rules>,
     pub(crate) prune: Prune,
     pub(crate) appends: bool,
+    pub(crate) retired: Option<&'a Path>,
     /// The root that an updated sidecar has to have.
     pub(crate) root: Option<Digest>,
 }
@@ -65,6 +66,7 @@ pub(crate) const USUAL: How<'static> = How {
     rules: None,
     prune: Prune::Nothing,
     appends: false,
+    retired: None,
     root: None,
 };
 
@@ -163,6 +165,7 @@ impl Arena {
             prune: how.prune,
             one_file_system: false,
             appends: how.appends,
+            retired: how.retired,
             sha256: how.sha256,
             marks: how.marks,
             policy: Policy::new().with_force(how.force).with_sync(false),

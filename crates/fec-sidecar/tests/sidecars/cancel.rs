@@ -32,6 +32,7 @@ fn job<'a>(paths: &'a [PathBuf], output: &'a Path, sha256: bool) -> Protect<'a> 
         prune: Prune::Nothing,
         one_file_system: false,
         appends: false,
+        retired: None,
         sha256,
         marks: false,
         policy: Policy::new().with_force(true).with_sync(false),

@@ -250,6 +250,7 @@ impl Protection {
             prune: Prune::Nothing,
             one_file_system: false,
             appends: false,
+            retired: None,
             sha256: false,
             marks: false,
             policy: Policy::new().with_sync(false),

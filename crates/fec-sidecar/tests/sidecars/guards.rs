@@ -55,6 +55,7 @@ impl Place {
             prune: Prune::Nothing,
             one_file_system: false,
             appends: false,
+            retired: None,
             sha256: false,
             marks: false,
             policy: Policy::new().with_sync(false),

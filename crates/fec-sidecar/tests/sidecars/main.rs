@@ -32,6 +32,7 @@ mod read_only;
 #[path = "../recode/mod.rs"]
 mod recode;
 mod renamed;
+mod retire;
 mod scrub;
 mod sealed;
 mod twins;

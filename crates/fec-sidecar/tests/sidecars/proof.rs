@@ -124,6 +124,7 @@ fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
         prune: Prune::Nothing,
         one_file_system: false,
         appends: false,
+        retired: None,
         sha256: false,
         marks: false,
         policy: Policy::new().with_force(force).with_sync(false),

@@ -70,6 +70,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
             (_, true) => Prune::Announced,
             _ => Prune::Nothing,
         },
+        retired: args.retired.as_deref(),
         appends,
         one_file_system: args.one_file_system,
         sha256: args.sha256,
@@ -97,6 +98,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
             forget_excludes: false,
             rules: None,
             prune: Prune::Nothing,
+            retired: None,
             ..job
         };
         if let Some(last) = follow(&again, settings)? {

@@ -4,12 +4,14 @@ use crate::catalog::fingerprint::fingerprint_of_stat;
 use crate::catalog::hashing::plain_digests;
 use crate::catalog::positions::{Admit, PositionReader, Positions, Span};
 use crate::catalog::seen::Seen;
+use crate::catalog::sources::Sources;
 use fec_base::context::{Context, Gauge, Notice, Progress, Settings};
 use fec_base::error::Result;
 use fec_base::io::base::Base;
 use fec_base::program::lease::is_open_for_writing;
 use fec_base::program::stages::{self, Stage};
 use fec_core::digest::{Digest, HashKind, blocks};
+use fec_core::executor::lock;
 use fec_core::format::sidecar::anchor::Gear;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
 use fec_core::format::sidecar::group::SidecarGroup;
@@ -27,8 +29,8 @@ pub(crate) type Put<'a> = dyn Fn(u64, &[u8]) -> Result<()> + Sync + 'a;
 pub(crate) struct Coding<'a> {
     base: &'a Base,
     pub(super) catalog: &'a Catalog,
-    positions: Positions,
-    seen: &'a Seen,
+    pub(super) positions: Positions,
+    source: Source<'a>,
     put: &'a Put<'a>,
     pub(super) meter: &'a Gauge<'a>,
     /// The receiver of notices.
@@ -37,8 +39,19 @@ pub(crate) struct Coding<'a> {
     pub(super) group: SidecarGroup,
     /// First position of the group.
     pub(super) first: u64,
+    /// Another coding of the same sets, whose originals are added to these.
+    plus: Option<&'a Coding<'a>>,
     gear: Gear,
     pub(super) results: Mutex<Coded>,
+}
+
+/// The files that are coded.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// Those that were found.
+    Found(&'a Seen),
+    /// Those that were protected, as far as they are there.
+    Old(&'a Sources),
 }
 
 /// The digests and anchors that coding collects.
@@ -70,6 +83,18 @@ impl<'a> Coding<'a> {
         context: &'a Context<'a>,
         meter: &'a Gauge<'a>,
     ) -> Coding<'a> {
+        let positions = Positions::of(catalog);
+        Coding::of((base, Source::Found(seen)), (catalog, positions), put, context, meter)
+    }
+
+    /// The coding of some positions, with zeros in place of all others.
+    pub(crate) fn of(
+        (base, source): (&'a Base, Source<'a>),
+        (catalog, positions): (&'a Catalog, Positions),
+        put: &'a Put<'a>,
+        context: &'a Context<'a>,
+        meter: &'a Gauge<'a>,
+    ) -> Coding<'a> {
         let (group, before) = catalog.groups.split_last().expect("a catalog has a group");
         let group = *group;
         let results = Coded {
@@ -81,22 +106,29 @@ impl<'a> Coding<'a> {
         Coding {
             base,
             catalog,
-            positions: Positions::of(catalog),
-            seen,
+            positions,
+            source,
             put,
             meter,
             progress: context.progress,
             settings: &context.settings,
             group,
             first: before.iter().map(SidecarGroup::positions).sum(),
+            plus: None,
             gear: Gear::default(),
             results: Mutex::new(results),
         }
     }
 
+    /// Adds the originals of another coding, which has sets of the same shape and gets its own digests.
+    pub(crate) fn with(self, plus: &'a Coding<'a>) -> Coding<'a> {
+        Coding { plus: Some(plus), ..self }
+    }
+
     /// A reader of positions that notes files which fail.
-    pub(super) fn reader(&self) -> PositionReader<'_> {
-        PositionReader::new(self.base, self.catalog, &self.positions, self)
+    pub(super) fn reader(&self) -> Reader<'_> {
+        let files = PositionReader::new(self.base, self.catalog, &self.positions, self);
+        Reader { files, plus: self.plus.map(|plus| Box::new(plus.reader())), bytes: Vec::new() }
     }
 
     /// Reads the positions from `first` on into `row`, and hashes them.
@@ -104,16 +136,31 @@ impl<'a> Coding<'a> {
         &self,
         first: u64,
         row: &mut [u8],
-        reader: &mut PositionReader<'_>,
+        reader: &mut Reader<'_>,
         found: &mut Found,
     ) -> Result<()> {
         let bytes = row.len() as u64;
         let stage = stages::enter(Stage::Read, bytes);
-        reader.fill(first, row, |span, cause| self.pass(span, cause))?;
+        reader.files.fill(first, row, |span, cause| self.pass(span, cause))?;
         drop(stage);
-        let _stage = stages::enter(Stage::Hash, bytes);
+        let stage = stages::enter(Stage::Hash, bytes);
         found.look(self, first, row);
+        drop(stage);
+        if let (Some(plus), Some(with)) = (self.plus, &mut reader.plus) {
+            reader.bytes.resize(row.len(), 0);
+            let found = found.plus.get_or_insert_default();
+            plus.read(plus.first + (first - self.first), &mut reader.bytes, with, found)?;
+            row.iter_mut().zip(&reader.bytes).for_each(|(byte, plus)| *byte ^= plus);
+        }
         Ok(())
+    }
+
+    /// Keeps what was found.
+    pub(super) fn keep(&self, found: &Found) {
+        found.merge(&mut lock(&self.results));
+        if let (Some(plus), Some(found)) = (self.plus, &found.plus) {
+            plus.keep(found);
+        }
     }
 
     /// Hashes recovery shards and writes them: those of the group from number `first` on, or every `step`th.
@@ -137,15 +184,22 @@ impl<'a> Coding<'a> {
 
     /// Notes that a file was read in one go, unless it has changed.
     fn settle(&self, entry: u32) {
+        let Source::Found(seen) = self.source else { return };
         let (nth, path) = (entry as usize, &self.catalog.entries[entry as usize].path);
-        let is_same = |stat| fingerprint_of_stat(&stat) == self.seen.fingerprints[nth];
+        let is_same = |stat| fingerprint_of_stat(&stat) == seen.fingerprints[nth];
         if self.base.stat(path).is_ok_and(is_same) {
-            self.seen.settle(nth);
+            seen.settle(nth);
         }
     }
 
     fn pass(&self, span: Span, cause: io::Error) -> Result<()> {
-        self.seen.pass(self.base, &self.catalog.entries[span.entry as usize].path, cause)
+        match self.source {
+            Source::Found(seen) => {
+                seen.pass(self.base, &self.catalog.entries[span.entry as usize].path, cause)
+            }
+            // Zeros in its place have another digest.
+            Source::Old(_) => Ok(()),
+        }
     }
 }
 
@@ -170,7 +224,17 @@ pub(crate) fn admit(
 impl Admit for Coding<'_> {
     fn admit(&self, entry: u32, file: &File) -> io::Result<()> {
         let place = || self.base.place(&self.catalog.entries[entry as usize].path);
-        admit(self.seen, entry, file, place, self.progress)
+        match self.source {
+            Source::Found(seen) => admit(seen, entry, file, place, self.progress),
+            Source::Old(sources) => sources.admit(entry, file),
+        }
+    }
+
+    fn base(&self, entry: u32) -> Option<&Base> {
+        match self.source {
+            Source::Found(_) => None,
+            Source::Old(sources) => sources.base(entry),
+        }
     }
 }
 
@@ -189,6 +253,14 @@ fn put_blocks(catalog: &Catalog, first: u64, bytes: &[u8], put: &Put<'_>) -> Res
     Ok(())
 }
 
+/// A reader of the originals of a coding.
+pub(super) struct Reader<'a> {
+    files: PositionReader<'a>,
+    /// That of the coding which is added, with room for a row.
+    plus: Option<Box<Reader<'a>>>,
+    bytes: Vec<u8>,
+}
+
 /// Digests and anchors of some rows.
 #[derive(Default)]
 pub(super) struct Found {
@@ -197,6 +269,8 @@ pub(super) struct Found {
     pub(super) digests: Vec<(u64, Vec<ShortDigest>)>,
     tails: Vec<(u32, Digest)>,
     pub(super) bytes: u64,
+    /// Those of the coding which is added.
+    plus: Option<Box<Found>>,
 }
 
 impl Found {
@@ -206,8 +280,13 @@ impl Found {
         let block = u64::from(catalog.block);
         let range = first..first + row.len() as u64 / block;
         let base = first * block;
-        // Positions with packed bytes, from the first to the last in the row.
+        // Positions with packed bytes that follow each other.
         let mut packed: Option<Range<u64>> = None;
+        let hash_packed = |digests: &mut Vec<(u64, Vec<ShortDigest>)>, packed: Range<u64>| {
+            let bytes =
+                &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
+            digests.push((packed.start - coding.first, plain_digests(bytes, block as usize)));
+        };
         let mut end = base;
         for span in positions.within(range) {
             // Another file has the same bytes here.
@@ -224,6 +303,7 @@ impl Found {
             if is_shared {
                 continue;
             }
+            packed.take().into_iter().for_each(|packed| hash_packed(&mut self.digests, packed));
             let mut values = vec![[0; 32]; bytes.len() / block as usize];
             blocks::values(bytes, block as usize, span.offset, &mut values);
             let offsets = (span.offset..).step_by(block as usize).zip(bytes.chunks_exact(block as usize));
@@ -235,11 +315,7 @@ impl Found {
             self.digests.push((span.at / block - coding.first, values.iter().map(shortened).collect()));
             self.values.push((span.at / block - coding.first, values));
         }
-        if let Some(packed) = packed {
-            let bytes =
-                &row[((packed.start - first) * block) as usize..((packed.end - first) * block) as usize];
-            self.digests.push((packed.start - coding.first, plain_digests(bytes, block as usize)));
-        }
+        packed.into_iter().for_each(|packed| hash_packed(&mut self.digests, packed));
     }
 
     /// Hashes the bytes behind the whole blocks of a file.
@@ -254,7 +330,7 @@ impl Found {
         self.tails.push((span.entry, digest));
     }
 
-    pub(super) fn merge(&self, coded: &mut Coded) {
+    fn merge(&self, coded: &mut Coded) {
         for (at, values) in &self.values {
             coded.values[*at as usize..][..values.len()].copy_from_slice(values);
         }

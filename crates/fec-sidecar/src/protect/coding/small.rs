@@ -1,7 +1,6 @@
 //! Codes sets of at most 256 shards: rows of several go through the kernel and the hash while they are in a cache.
 
-use super::rows::{Coding, Found};
-use crate::catalog::positions::PositionReader;
+use super::rows::{Coding, Found, Reader};
 use fec_base::error::{Error, Result};
 use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
@@ -53,7 +52,7 @@ struct Worker<'a> {
     coding: &'a Coding<'a>,
     plan: &'a Plan,
     rows: ShardBuf,
-    files: PositionReader<'a>,
+    files: Reader<'a>,
 }
 
 impl Worker<'_> {
@@ -76,7 +75,7 @@ impl Worker<'_> {
             let shard = coding.group.shard(sets.start, (index - k) as u64);
             coding.write((shard, 1), rows.row(index), &mut found)?;
         }
-        found.merge(&mut lock(&coding.results));
+        coding.keep(&found);
         coding.meter.add(found.bytes);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Codes sets of up to 65,536 blocks, coset by coset: each block is read, hashed and added once.
 
-use super::rows::{Coding, Found};
-use crate::catalog::positions::PositionReader;
+use super::rows::{Coding, Found, Reader};
 use crate::catalog::wide::{WideBuffers, on_each, parts};
 use fec_base::error::{Error, Result};
 use fec_base::program::stages::{self, Stage};
@@ -26,7 +25,7 @@ struct Work<'a> {
     coding: &'a Coding<'a>,
     code: AreaCode,
     threads: Threads,
-    readers: Vec<Mutex<PositionReader<'a>>>,
+    readers: Vec<Mutex<Reader<'a>>>,
 }
 
 impl Work<'_> {
@@ -84,7 +83,7 @@ impl Work<'_> {
         parts: Vec<(u64, &mut [u8])>,
         job: impl Fn(usize, u64, &mut [u8], &mut Found) -> Result<()> + Sync,
     ) -> Result<()> {
-        let Coding { meter, results, .. } = self.coding;
+        let meter = self.coding.meter;
         let first_error: Mutex<Option<Error>> = Mutex::new(None);
         on_each(self.threads, parts, |worker, (first, blocks)| {
             if lock(&first_error).is_some() {
@@ -93,7 +92,7 @@ impl Work<'_> {
             let mut found = Found::default();
             let done = meter.check().and_then(|()| job(worker, first, blocks, &mut found));
             match done {
-                Ok(()) => found.merge(&mut lock(results)),
+                Ok(()) => self.coding.keep(&found),
                 Err(error) => drop(lock(&first_error).get_or_insert(error)),
             }
             meter.add(found.bytes);
