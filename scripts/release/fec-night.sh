@@ -41,7 +41,7 @@ case $folder in */) folder=${folder%/} ;; esac
 sidecar=${sidecar:-$folder.fecp}
 
 log=$(mktemp) || exit 4
-trap 'rm -f "$log"' EXIT
+trap 'rm -rf "$log" ${kept:+"$kept"}' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -56,14 +56,17 @@ tell() {
 }
 
 # keep: a copy of the folder that shares its blocks, as $kept, if the file system can do that and names are those below
-# the folder that both lie in.
+# the folder that both lie in. That of a run which was killed goes.
 kept=''
 keep() {
-    rm -rf "$sidecar.before"
-    [ "$(realpath "$(dirname "$sidecar")")" = "$(realpath "$(dirname "$folder")")" ] && [ -z "$base" ] || return 0
-    if cp --reflink=always "$sidecar" "$sidecar.before" 2> /dev/null && rm "$sidecar.before" &&
-        mkdir "$sidecar.before" && cp -a --reflink=always "$folder" "$sidecar.before/"; then
-        kept=$sidecar.before
+    for copy in "$sidecar".night-??????; do
+        ! [ -d "$copy" ] || rm -rf "$copy"
+    done
+    [ -z "$base" ] && [ "$(realpath "$(dirname "$sidecar")")" = "$(realpath "$(dirname "$folder")")" ] || return 0
+    kept=$(mktemp -d "$sidecar.night-XXXXXX") || return 0
+    if ! cp --reflink=always "$sidecar" "$kept/" 2> /dev/null || ! cp -a --reflink=always "$folder" "$kept/"; then
+        rm -rf "$kept"
+        kept=''
     fi
 }
 
@@ -110,7 +113,6 @@ with protect $update ${kept:+--retired "$kept"} -o "$sidecar" "$folder" || after
 if [ $after -ne 0 ]; then
     tell
 fi
-rm -rf "$sidecar.before"
 [ $code -eq 0 ] || exit $code
 [ $after -eq 0 ] || exit $after
 exit $left

@@ -114,11 +114,12 @@ impl Update<'_> {
         let first = kept.positions();
         let coded_len = Positions::of(catalog).len(first..catalog.positions());
         let meter = self.context.meter(Action::Update, Some(coded_len));
-        let coded = match *positions {
+        let mut coded = match *positions {
             0 => Coded::nothing(catalog.entries.len()),
             _ => Coding::new(base, catalog, seen, put, self.context, &meter).run()?,
         };
         seen.check(base)?;
+        filled.tails.iter().for_each(|(entry, tail)| coded.tails[*entry] = Some(*tail));
         let coded = NewBlocks { first, coded, filled };
         self.check_again(catalog, expected, &coded)?;
         let is_new = |nth: usize| matches!(self.fates[nth], Fate::New);

@@ -38,6 +38,8 @@ const LEAST_SLACK: u64 = 128 << 10;
 const MOST_GENERATIONS: usize = 64;
 /// A difference of more than an eighth of the metadata is not worth its dependence on a generation before.
 const MOST_DIFFERENCE: u64 = 8;
+/// A group of what is left over, where positions of old ones were filled, may take a 64th of a new sidecar.
+const LEFT_OVER: u64 = 64;
 /// A group with up to an eighth of the bytes is small.
 const SMALL: u64 = 8;
 
@@ -65,7 +67,7 @@ pub(super) struct Extension {
     pub(super) positions: u64,
     /// Hashes that coding must find again, by entry.
     pub(super) expected: HashMap<usize, Expected>,
-    /// Positions of old groups that get new whole blocks.
+    /// Positions of old groups that get what is new.
     pub(super) filled: Bits,
     /// For each group that is kept, whether its recovery shards are computed anew.
     pub(super) summed: Vec<bool>,
@@ -295,7 +297,9 @@ impl Update<'_> {
         let mut blocks = copied;
         if positions > 0 {
             // Half of the room goes to new files, which are likely to be lost whole.
-            let left = self.longest(*len_anew).saturating_sub(start + copied * block) / 2;
+            // Few positions behind those that were filled would be lost soonest.
+            let least = if self.leaving.is_some() { *len_anew / LEFT_OVER } else { 0 };
+            let left = (self.longest(*len_anew).saturating_sub(start + copied * block) / 2).max(least);
             let redundancy = match self.job.appends {
                 true => self.redundancy(),
                 false => self.redundancy().of_few(positions, lives, left / block),

@@ -1,4 +1,4 @@
-//! Puts new whole blocks into positions of old groups that nothing stands at: their recovery shards are computed anew
+//! Puts what is new into positions of old groups that nothing stands at: their recovery shards are computed anew
 //! anyway where something leaves, and the sidecar does not grow.
 
 use super::leaving::Leaving;
@@ -28,34 +28,28 @@ pub(super) fn free(old: &Sidecar, lives: &Lives, leaving: &Leaving) -> Vec<Range
     free
 }
 
-/// Moves new whole blocks, from the first on, to the positions `free`, as far as these go. New positions are those from
-/// `first` on, those of whole blocks before those of tails. Returns the positions that were used.
+/// Moves what is new to the positions `free`, as far as these go: whole blocks first, then tails, since new positions,
+/// from `first` on, are in that order. Returns the positions that were used.
 pub(super) fn refill(
     placed: &mut Placed,
     (first, block): (u64, u64),
     free: &[Range<u64>],
 ) -> Vec<Range<u64>> {
-    let runs = placed.entries.iter().flat_map(|entry| match &entry.kind {
-        EntryKind::File(file) => &file.runs[..],
-        _ => &[],
-    });
-    let ends = runs.map(|run| run.start + run.count);
-    let mut left = ends.max().unwrap_or(0).saturating_sub(first);
-    let mut used = Vec::new();
+    let (mut left, mut used) = (placed.positions, Vec::new());
     for range in free {
         let count = left.min(range.end - range.start);
         used.extend((count > 0).then(|| range.start..range.start + count));
         left -= count;
     }
-    let filled: u64 = used.iter().map(|range| range.end - range.start).sum();
     for entry in &mut placed.entries {
         let EntryKind::File(file) = &mut entry.kind else { continue };
         file.runs = file.runs.iter().flat_map(|run| moved(*run, first, &used)).collect();
-        if file.tail_len(block) > 0 && file.tail / block >= first {
-            file.tail -= filled * block;
+        if file.tail_len(block) > 0 {
+            let of_tail = Run { block: 0, start: file.tail / block, count: 1 };
+            file.tail = moved(of_tail, first, &used)[0].start * block + file.tail % block;
         }
     }
-    placed.positions -= filled;
+    placed.positions = left;
     used
 }
 

@@ -21,20 +21,22 @@ use fec_base::error::{Action, Error, Result};
 use fec_core::digest::Digest;
 use fec_core::executor::lock;
 use fec_core::format::sidecar::Entry;
-use fec_core::format::sidecar::catalog::{Catalog, ShortDigest, shortened};
+use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::group::SidecarGroup;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// The digests of new blocks at positions of old groups.
+/// The bytes that were coded at positions of old groups.
 #[derive(Default)]
 pub(super) struct Filled {
-    /// Bytes of these blocks.
+    /// Bytes of files there.
     pub(super) len: u64,
-    /// Their chaining values, by position.
+    /// Their chaining values, by position; of no use for those with tails.
     pub(super) values: HashMap<u64, Digest>,
+    /// The tails among them, by entry.
+    pub(super) tails: Vec<(usize, Digest)>,
     /// Positions with their anchors.
     pub(super) anchors: Vec<(u64, u64)>,
 }
@@ -42,11 +44,14 @@ pub(super) struct Filled {
 impl Filled {
     /// Takes what was coded at these positions, those that are `filled`, and gives them their digests.
     fn take(&mut self, coded: Coded, of: (Range<u64>, &mut [ShortDigest]), filled: &Bits) {
-        let (positions, digests) = of;
-        self.anchors.extend(coded.anchors);
-        for ((position, digest), value) in positions.zip(digests).zip(coded.values) {
+        let Coded { values, digests, tails, anchors } = coded;
+        self.anchors.extend(anchors);
+        let tails = (0..).zip(tails).filter_map(|(entry, tail)| Some((entry, tail?)));
+        self.tails.extend(tails);
+        let (positions, now) = of;
+        for ((position, now), (digest, value)) in positions.zip(now).zip(digests.into_iter().zip(values)) {
             if filled.has(position) {
-                *digest = shortened(&value);
+                *now = digest;
                 self.values.insert(position, value);
             }
         }
@@ -64,7 +69,7 @@ impl Update<'_> {
         let (base, seen, block) = (&self.found.base, &self.found.tree.seen, old.catalog.block);
         let left =
             Positions::of(&old.catalog).only(|span| self.sources.have(span)).cut_to(&leaving.positions);
-        let come = Positions::of(&new.catalog).only(|span| !span.is_packed).cut_to(&new.filled);
+        let come = Positions::of(&new.catalog).cut_to(&new.filled);
         let mut filled = Filled { len: come.len(0..new.catalog.positions()), ..Filled::default() };
         let meter = self.context.meter(Action::Update, Some(leaving.len + filled.len));
         // The sums of a group stand one behind the other, as if they were an extent.

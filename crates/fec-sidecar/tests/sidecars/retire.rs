@@ -221,6 +221,22 @@ fn more_comes_than_leaves() {
     }
 }
 
+/// Tails find places among many too: a few of them in a group of their own would be lost soonest.
+#[test]
+fn small_files_that_came_are_mended_when_all_are_lost() {
+    for more in [0, 2_000_000] {
+        let (arena, left) = tree(&WIDE);
+        leave(&arena, &["00"]);
+        let names: Vec<_> = (0..12).map(|nth| format!("d/small-{nth}")).collect();
+        names.iter().zip(100..).for_each(|(name, seed)| drop(arena.write(name, &payload(seed, 1900))));
+        arena.write("d/new", &payload(99, more));
+        retires(&arena, &left);
+        names.iter().for_each(|name| fs::remove_file(arena.path(name)).unwrap());
+        arena.mend_all();
+        assert!(names.iter().zip(100..).all(|(name, seed)| arena.read(name) == payload(seed, 1900)));
+    }
+}
+
 #[test]
 fn nothing_is_taken_out_of_damaged_recovery_shards() {
     let (arena, left) = tree(&WIDE);
