@@ -2,6 +2,7 @@
 """Damage that is scattered over files, and how much of it `fec repair` mends.
 
     scattered.py --fec FEC --mb MB [--files N] [--seeds N] [--seed N] [--blocks SHARE] [--sectors N] [--deleted SHARE]
+                 [--redundancy PERCENT]
 
 Each seed damages the same tree of N files with MB million random bytes anew: a byte in SHARE % of all blocks of 4 KiB,
 N sectors of 512 bytes, and whole files with SHARE % of the bytes deleted. Times of files are put back, as rot leaves
@@ -82,12 +83,13 @@ def main():
     parser.add_argument("--blocks", type=float, default=0)
     parser.add_argument("--sectors", type=int, default=0)
     parser.add_argument("--deleted", type=float, default=0)
+    parser.add_argument("--redundancy", type=float, default=16)
     args = parser.parse_args()
     fec, bad, told = os.path.abspath(args.fec), 0, ""
     with tempfile.TemporaryDirectory(prefix="scattered-") as home:
         made = make(os.path.join(home, "tree"), args.mb * 1_000_000, args.files, args.seed)
         run = lambda *words: subprocess.run([fec, *words], cwd=home, capture_output=True, text=True)
-        protected = run("protect", "--portable", "--no-sync", "tree")
+        protected = run("protect", "--portable", "--no-sync", "-r", "%g%%" % args.redundancy, "tree")
         if protected.returncode:
             sys.exit(protected.stderr)
         for seed in range(args.seed, args.seed + args.seeds):

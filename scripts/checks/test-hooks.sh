@@ -1,16 +1,19 @@
 #!/bin/bash
-# Runs borgmatic and git with the hooks of examples/hooks: backups, a prune and pushes, with damage in between.
+# Runs borgmatic, git and resticprofile with the hooks of examples/hooks: backups, prunes and pushes, with damage in
+# between.
 #
 #   scripts/checks/test-hooks.sh [--install] [FEC]
 #
-# It takes borgmatic, borg and git; --install gets them on Debian. Without FEC the release build is made and used.
+# It takes borgmatic, borg, git and restic; --install gets them on Debian, and resticprofile by pip. Without FEC the
+# release build is made and used.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
 case ${1-} in
 -h | --help) show_help ;;
 --install)
-    need borgmatic borgmatic && need borg borgbackup && need git git
+    need borgmatic borgmatic && need borg borgbackup && need git git && need restic restic
+    python3 -m venv --help > /dev/null 2>&1 || install_packages python3-venv
     shift
     ;;
 esac
@@ -78,4 +81,34 @@ damage "$object"
 ! git -C ../repository.git fsck > /dev/null 2>&1 || fail 'git does not notice the damage'
 fec repair -q ../repository.git.fecp
 git -C ../repository.git fsck > /dev/null 2>&1 || fail 'git finds the damage that was mended'
+cd ..
+
+if ! { python3 -m venv profiles && profiles/bin/pip -q install resticprofile==0.5.2; } > said 2>&1; then
+    cat said
+    echo 'test-hooks: resticprofile is not to be had, and is left out'
+    exit 0
+fi
+echo 'resticprofile: backups, damage'
+echo word > password
+export RESTIC_PASSWORD_FILE=$PWD/password
+{
+    printf '[default]\nrepository = "local:%s/restic"\npassword-file = "%s"\n' "$PWD" "$RESTIC_PASSWORD_FILE"
+    sed "s|/srv/|$PWD/|g; /^\[default.backup\]/a source = [\"$PWD/docs\"]" "$root/examples/hooks/resticprofile.conf"
+} > profiles.conf
+profile() { profiles/bin/resticprofile -c profiles.conf -n default "$1" > said 2>&1 || { cat said; fail "resticprofile $1"; }; }
+restic -q -r restic init
+restic -q -r restic backup docs
+fec protect -q restic > /dev/null
+for nth in 6 7 8; do
+    head -c 900000 /dev/urandom > "docs/$nth"
+    pack=$(find restic/data -type f -size +500k | sort | head -n 1)
+    cp "$pack" whole
+    damage "$pack"
+    profile backup
+    cmp "$pack" whole
+    fec verify -q restic.fecp
+done
+"$root/scripts/release/fec-night.sh" --prunes restic -- restic -q -r restic forget --prune --keep-last 1 > /dev/null
+fec verify -q restic.fecp
+restic -q -r restic check --read-data
 echo 'all hooks do what the guide says'
