@@ -41,7 +41,7 @@ case $folder in */) folder=${folder%/} ;; esac
 sidecar=${sidecar:-$folder.fecp}
 
 log=$(mktemp) || exit 4
-trap 'rm -rf "$log" ${kept:+"$kept"}' EXIT
+trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -56,23 +56,30 @@ tell() {
 }
 
 # keep: a copy of the folder that shares its blocks, as $kept, if the file system can do that and names are those below
-# the folder that both lie in. That of a run which was killed goes.
+# the folder that both lie in. drop: it goes. A run that was killed leaves its copy to the next one.
 kept=''
 keep() {
-    for copy in "$sidecar".night-??????; do
-        ! [ -d "$copy" ] || rm -rf "$copy"
-    done
     [ -z "$base" ] && [ "$(realpath "$(dirname "$sidecar")")" = "$(realpath "$(dirname "$folder")")" ] || return 0
-    kept=$(mktemp -d "$sidecar.night-XXXXXX") || return 0
-    if ! cp --reflink=always "$sidecar" "$kept/" 2> /dev/null || ! cp -a --reflink=always "$folder" "$kept/"; then
-        rm -rf "$kept"
-        kept=''
+    kept=$(mktemp -d "$sidecar.night-XXXXXXXXXX") && : > "$kept/.fec-night" || return 0
+    if ! cp --reflink=always "$sidecar" "$kept/" 2> /dev/null ||
+        ! cp -a --reflink=always "$folder" "$kept/" 2> /dev/null; then
+        drop
     fi
+}
+drop() {
+    [ -z "$kept" ] || rm -rf "$kept"
+    kept=''
 }
 
 exec 9>> "$sidecar.night" || exit 4
 flock 9 || exit 4
 
+for copy in "$sidecar".night-??????????; do
+    if [ -e "$copy/.fec-night" ]; then
+        drop
+        kept=$copy
+    fi
+done
 left=0 update=''
 if [ -e "$sidecar" ]; then
     update=--update
@@ -96,7 +103,8 @@ if [ -e "$sidecar" ]; then
             echo 'fec-night: not all is as it was, and a prune may make it worse: COMMAND was not run' >&2
             exit $left
         fi
-        with protect --update --pruning -o "$sidecar" "$folder" || left=$?
+        with protect --update --pruning ${kept:+--retired "$kept"} -o "$sidecar" "$folder" || left=$?
+        drop
         if [ $left -ne 0 ]; then
             tell
             exit $left
@@ -109,7 +117,8 @@ code=0
 "$@" 9>&- || code=$?
 
 after=0
-with protect $update ${kept:+--retired "$kept"} -o "$sidecar" "$folder" || after=$?
+with protect $update ${update:+${kept:+--retired "$kept"}} -o "$sidecar" "$folder" || after=$?
+drop
 if [ $after -ne 0 ]; then
     tell
 fi

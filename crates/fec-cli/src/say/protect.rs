@@ -106,7 +106,10 @@ impl Update {
             joined: updated.is_joined,
             retired_bytes: updated.retired_len,
             not_retired: updated.not_retired.as_ref().map(|why| match why {
-                NotRetired::Other(path) => format!("{} is not what was protected", show_bytes(path)),
+                NotRetired::Other(path) => {
+                    format!("{} is not what was protected, or cannot be read", show_bytes(path))
+                }
+                NotRetired::Much => "too much is new, or has left".to_owned(),
                 NotRetired::Damaged => "blocks of it are damaged".to_owned(),
                 NotRetired::Nothing => "the folder has nothing of what has left".to_owned(),
             }),

@@ -209,6 +209,8 @@ pub(crate) fn runs_of(file: &FileEntry, numbers: Range<u64>) -> impl Iterator<It
 
 /// The most files that a reader keeps open: a few more than a set has shards.
 const OPEN: usize = 300;
+/// The most that one of several readers keeps open.
+const FEW: usize = 8;
 
 /// Reads positions from the files at a base.
 pub(crate) struct PositionReader<'a> {
@@ -217,6 +219,8 @@ pub(crate) struct PositionReader<'a> {
     positions: &'a Positions,
     /// Open files, by the number of the entry, or by that of a source counted behind all entries.
     open: HashMap<u32, File>,
+    /// The most files that it keeps open.
+    most: usize,
     admit: &'a dyn Admit,
     moved: Option<&'a Moved>,
 }
@@ -247,7 +251,12 @@ impl<'a> PositionReader<'a> {
         positions: &'a Positions,
         admit: &'a dyn Admit,
     ) -> PositionReader<'a> {
-        PositionReader { base, catalog, positions, open: HashMap::new(), admit, moved: None }
+        PositionReader { base, catalog, positions, open: HashMap::new(), most: OPEN, admit, moved: None }
+    }
+
+    /// Keeps few files open: several readers in a thread share its descriptors.
+    pub(crate) fn of_few(self) -> PositionReader<'a> {
+        PositionReader { most: FEW, ..self }
     }
 
     /// Reads `moved` bytes from their sources, and counts bytes behind the end of a file as zeros, since only digests
@@ -258,7 +267,7 @@ impl<'a> PositionReader<'a> {
 
     pub(crate) fn file(&mut self, entry: u32) -> io::Result<&File> {
         if !self.open.contains_key(&entry) {
-            if self.open.len() >= OPEN {
+            if self.open.len() >= self.most {
                 self.open.clear();
             }
             let entries = &self.catalog.entries;

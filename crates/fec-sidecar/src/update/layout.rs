@@ -7,7 +7,7 @@ use super::leaving::Leaving;
 use super::lives::Lives;
 use super::place::{self, Expected, Placed, Tails};
 use super::refill::{free, refill};
-use super::updated::Anew;
+use super::updated::{Anew, NotRetired};
 use super::updating::Update;
 use crate::catalog::bits::Bits;
 use crate::catalog::hashing::room_for_stack;
@@ -19,6 +19,8 @@ use crate::protect::sha256::make_room_for_sha256;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_core::digest::Digest;
 use fec_core::error::FormatError;
+use fec_core::executor::lock;
+use fec_core::format::sidecar::Entry;
 use fec_core::format::sidecar::EntryKind;
 use fec_core::format::sidecar::catalog::{Catalog, ShortDigest};
 use fec_core::format::sidecar::extent::Extent;
@@ -38,6 +40,8 @@ const LEAST_SLACK: u64 = 128 << 10;
 const MOST_GENERATIONS: usize = 64;
 /// A difference of more than an eighth of the metadata is not worth its dependence on a generation before.
 const MOST_DIFFERENCE: u64 = 8;
+/// Much has left where that is an eighth of what stays.
+const MUCH: u64 = 8;
 /// A group of what is left over, where positions of old ones were filled, may take a 64th of a new sidecar.
 const LEFT_OVER: u64 = 64;
 /// A group with up to an eighth of the bytes is small.
@@ -118,11 +122,7 @@ impl Update<'_> {
         if placed.positions == 0 && self.is_same(&placed.entries, &stats) {
             return Ok(Way::Nothing);
         }
-        let files_len = placed.entries.iter().map(|entry| match &entry.kind {
-            EntryKind::File(file) => file.size,
-            _ => 0,
-        });
-        if plan::block_len(files_len.sum()) > 2 * old.catalog.block && !is_pinned {
+        if self.has_small_blocks(&placed.entries) && !is_pinned {
             self.found.tree.entries = placed.entries;
             return Ok(Way::Anew(Anew::SmallBlocks));
         }
@@ -154,13 +154,31 @@ impl Update<'_> {
         let (placed, lives) = self.place(content)?;
         self.found.tree.entries = placed.entries;
         let joined = self.join(content, &lives, stats.clone())?;
-        // Where much has left, the next update makes the sidecar anew, and all stay protected until then.
-        let longest = |joined: &Extension| too_long(joined.len_anew).max(self.end + self.end / SLACK);
-        let retired = joined.filter(|joined| joined.len <= longest(joined));
+        let is_much = |leaving: &Leaving| leaving.len * MUCH >= lives.all * u64::from(self.old.catalog.block);
+        // Where much has left, the next update makes the sidecar anew, and all that is left is protected until then.
+        let is_short = |joined: &Extension, leaving: &Leaving| {
+            joined.len <= too_long(joined.len_anew)
+                || is_much(leaving) && joined.len <= self.end + self.end / SLACK
+        };
+        let is_right = |joined: &Extension| {
+            let is_short = self.leaving.as_ref().is_some_and(|leaving| is_short(joined, leaving));
+            is_short && !self.has_small_blocks(&joined.catalog.entries)
+        };
+        let retired = joined.filter(is_right);
         if retired.is_none() {
             self.leaving = None;
+            lock(&self.notes.not_retired).get_or_insert(NotRetired::Much);
         }
         Ok(retired)
+    }
+
+    /// Tells whether the blocks are too small for the bytes of these files.
+    fn has_small_blocks(&self, entries: &[Entry]) -> bool {
+        let files_len = entries.iter().map(|entry| match &entry.kind {
+            EntryKind::File(file) => file.size,
+            _ => 0,
+        });
+        plan::block_len(files_len.sum()) > 2 * self.old.catalog.block
     }
 
     /// The layout of a sidecar that new recovery shards and metadata are appended to.
@@ -183,6 +201,11 @@ impl Update<'_> {
         let merged = self.merged(lives);
         let (mut placed, mut lives) = self.place_but(content, &merged)?;
         let mut filled = Vec::new();
+        if let Some(leaving) = &self.leaving {
+            let ranges = Kept::ranges(old).into_iter().zip(&lives.groups);
+            let kept: Vec<_> = ranges.filter(|(_, group)| group.left > 0).map(|(range, _)| range).collect();
+            self.leaving = leaving.part(old, &lives.covered, &kept);
+        }
         if let Some(leaving) = &self.leaving {
             let free = free(old, &lives, leaving);
             filled = refill(&mut placed, (old.catalog.positions(), old.catalog.block.into()), &free);

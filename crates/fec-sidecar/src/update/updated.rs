@@ -58,6 +58,8 @@ pub enum NotRetired {
     Other(Box<[u8]>),
     /// Recovery shards are damaged.
     Damaged,
+    /// Too much is new, or has left: the sidecar is better extended or made anew.
+    Much,
     /// Nothing has left, or the folder has none of it; the sidecar was not made anew.
     Nothing,
 }

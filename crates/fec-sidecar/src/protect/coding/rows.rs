@@ -128,7 +128,14 @@ impl<'a> Coding<'a> {
     /// A reader of positions that notes files which fail.
     pub(super) fn reader(&self) -> Reader<'_> {
         let files = PositionReader::new(self.base, self.catalog, &self.positions, self);
-        Reader { files, plus: self.plus.map(|plus| Box::new(plus.reader())), bytes: Vec::new() }
+        match self.plus {
+            None => Reader { files, plus: None, bytes: Vec::new() },
+            Some(plus) => {
+                let mut with = plus.reader();
+                with.files = with.files.of_few();
+                Reader { files: files.of_few(), plus: Some(Box::new(with)), bytes: Vec::new() }
+            }
+        }
     }
 
     /// Reads the positions from `first` on into `row`, and hashes them.
