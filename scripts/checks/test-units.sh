@@ -39,7 +39,6 @@ done
 # In the namespaces: folders, then systemd in this shell's place.
 cat > "$scratch/first" << 'EOF'
 set -e
-mkdir -p "$1/empty"
 for folder in /run /srv /var; do mount -t tmpfs none "$folder"; done
 mkdir -p /srv/bin /srv/home /var/lib /var/log /var/tmp
 cp "$1"/bin/* /srv/bin/

@@ -351,7 +351,7 @@ fn an_output_that_somebody_else_has_planted_is_not_written_to() {
             &["encode", "secret", "-o", "new.fec", "--root-file", "shared/out"],
         ] {
             let told = text(&arena.expect(args, 2).stderr);
-            // Where links are protected (fs.protected_symlinks), the system does not follow this one either.
+            // A system with fs.protected_symlinks does not follow this link either.
             let is_told = told.contains("another user") || is_link && told.contains("it is a symbolic link");
             assert!(is_told && told.contains("shared/out"), "{told}");
             fs::remove_file(arena.path("new.fec")).ok();

@@ -67,7 +67,7 @@ impl Positions {
         Positions { spans, block }
     }
 
-    /// Those of the spans that `keep` is true for.
+    /// The spans that `keep` is true for.
     pub(crate) fn only(&self, keep: impl Fn(&Span) -> bool) -> Positions {
         Positions { spans: self.spans.iter().copied().filter(keep).collect(), block: self.block }
     }

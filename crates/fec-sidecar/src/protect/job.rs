@@ -63,6 +63,33 @@ pub struct Protect<'a> {
     pub known: &'a [Digest],
 }
 
+impl<'a> Protect<'a> {
+    /// The usual way to protect `paths` by a sidecar at `output`: nothing is left out, no marks are recorded, and the
+    /// sidecar is not sealed.
+    pub fn new(paths: &'a [PathBuf], output: &'a Path) -> Protect<'a> {
+        Protect {
+            paths,
+            output,
+            base: None,
+            redundancy: None,
+            exclude: &[],
+            exclude_caches: false,
+            forget_excludes: false,
+            rules: None,
+            prune: Prune::Nothing,
+            retired: None,
+            appends: false,
+            one_file_system: false,
+            sha256: false,
+            marks: false,
+            policy: Policy::new(),
+            sealing: None,
+            keys: None,
+            known: &[],
+        }
+    }
+}
+
 /// The owner's word on what stays by the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prune {

@@ -146,16 +146,15 @@ impl Update<'_> {
             return Ok(None);
         }
         let (placed, lives) = self.place_but(content, &[])?;
-        self.found.tree.entries = placed.entries;
         self.leaving = Leaving::of(self.old, &self.sources, &lives.covered);
+        let lives = Lives::of(self.old, &placed, &self.pinned(), self.leaving.as_ref());
+        self.found.tree.entries = placed.entries;
         if self.leaving.is_none() {
             return Ok(None);
         }
-        let (placed, lives) = self.place(content)?;
-        self.found.tree.entries = placed.entries;
         let joined = self.join(content, &lives, stats.clone())?;
         let is_much = |leaving: &Leaving| leaving.len * MUCH >= lives.all * u64::from(self.old.catalog.block);
-        // Where much has left, the next update makes the sidecar anew, and all that is left is protected until then.
+        // The next update makes a sidecar anew that is too long since much has left. All stays protected until then.
         let is_short = |joined: &Extension, leaving: &Leaving| {
             joined.len <= too_long(joined.len_anew)
                 || is_much(leaving) && joined.len <= self.end + self.end / SLACK

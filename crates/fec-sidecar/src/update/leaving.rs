@@ -15,7 +15,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// Those that are not `covered` any more, and whose bytes are all there. `None` if there are none.
+    /// The positions that are not `covered` any more, and whose bytes are all there. `None` if there are none.
     pub(super) fn of(old: &Sidecar, sources: &Sources, covered: &Bits) -> Option<Leaving> {
         let all = Positions::of(&old.catalog);
         let there = all.only(|span| sources.have(span));
@@ -35,7 +35,7 @@ impl Leaving {
         (leaving.len > 0).then_some(leaving)
     }
 
-    /// Those of them in the positions `within` that are not `covered`: a file that is read again may have another
+    /// The part of them in the positions `within` that is not `covered`: a file that is read again may have another
     /// fate.
     pub(super) fn part(&self, old: &Sidecar, covered: &Bits, within: &[Range<u64>]) -> Option<Leaving> {
         let all = Positions::of(&old.catalog);
@@ -56,7 +56,7 @@ impl Leaving {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protect::{Protect, Prune, protect};
+    use crate::protect::{Protect, protect};
     use fec_base::context::Context;
     use fec_base::io::output::Policy;
     use std::fs;
@@ -72,26 +72,7 @@ mod tests {
             (0..20_480u32).map(|at| at as u8 ^ (at >> 7) as u8).collect::<Vec<_>>(),
         )
         .unwrap();
-        let job = Protect {
-            paths: &paths,
-            output: &output,
-            base: None,
-            redundancy: None,
-            exclude: &[],
-            exclude_caches: false,
-            forget_excludes: false,
-            known: &[],
-            rules: None,
-            prune: Prune::Nothing,
-            one_file_system: false,
-            appends: false,
-            retired: None,
-            sha256: false,
-            marks: false,
-            policy: Policy::new().with_sync(false),
-            sealing: None,
-            keys: None,
-        };
+        let job = Protect { policy: Policy::new().with_sync(false), ..Protect::new(&paths, &output) };
         let context = Context::default();
         let _ = protect(&job, &context).unwrap();
         let old = Sidecar::open(&output, None, &context.settings).unwrap();

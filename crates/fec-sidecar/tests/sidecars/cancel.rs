@@ -7,7 +7,7 @@ use fec_base::io::base::Base;
 use fec_base::io::output::Policy;
 use fec_sidecar::Sidecar;
 use fec_sidecar::examine::{Scope, examine, examine_deep};
-use fec_sidecar::protect::{Protect, Prune, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Redundancy, protect};
 use fec_sidecar::repair::{Mend, repair};
 use fec_sidecar::scrub::{Scrub, scrub};
 use fec_sidecar::update::update;
@@ -20,24 +20,10 @@ const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
 fn job<'a>(paths: &'a [PathBuf], output: &'a Path, sha256: bool) -> Protect<'a> {
     Protect {
-        paths,
-        output,
-        base: None,
         redundancy: Redundancy::new(2_500),
-        exclude: &[],
-        exclude_caches: false,
-        forget_excludes: false,
-        known: &[],
-        rules: None,
-        prune: Prune::Nothing,
-        one_file_system: false,
-        appends: false,
-        retired: None,
         sha256,
-        marks: false,
         policy: Policy::new().with_force(true).with_sync(false),
-        sealing: None,
-        keys: None,
+        ..Protect::new(paths, output)
     }
 }
 

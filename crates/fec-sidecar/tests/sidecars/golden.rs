@@ -9,7 +9,7 @@ use fec_base::names::{hex, show_bytes};
 use fec_core::digest::HashKind;
 use fec_sidecar::Sidecar;
 use fec_sidecar::examine::{Examined, Scope, State, examine};
-use fec_sidecar::protect::{Protect, Protected, Prune, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Protected, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fecfile::{Class, Context, Result, Settings};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
@@ -238,24 +238,10 @@ impl Protection {
             false => vec![base.clone()],
         };
         let job = Protect {
-            paths: &paths,
-            output: &sidecar,
             base: Some(&base),
             redundancy: Redundancy::new((percent * 100.0).round() as u32),
-            exclude: &[],
-            exclude_caches: false,
-            forget_excludes: false,
-            known: &[],
-            rules: None,
-            prune: Prune::Nothing,
-            one_file_system: false,
-            appends: false,
-            retired: None,
-            sha256: false,
-            marks: false,
             policy: Policy::new().with_sync(false),
-            sealing: None,
-            keys: None,
+            ..Protect::new(&paths, &sidecar)
         };
         let protected = protect(&job, &context());
         Protection { home, base, sidecar, protected }

@@ -7,7 +7,7 @@ use fec_base::error::Action;
 use fec_base::io::base::Base;
 use fec_base::io::output::Policy;
 use fec_sidecar::examine::{Scope, State, examine};
-use fec_sidecar::protect::{Protect, Prune, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fec_sidecar::update::{Anew, Updated, update};
 use fec_sidecar::{Sidecar, SidecarError};
@@ -43,24 +43,9 @@ impl Place {
 
     fn job(&self, redundancy: Option<Redundancy>) -> Protect<'_> {
         Protect {
-            paths: &self.paths,
-            output: &self.output,
-            base: None,
             redundancy,
-            exclude: &[],
-            exclude_caches: false,
-            forget_excludes: false,
-            known: &[],
-            rules: None,
-            prune: Prune::Nothing,
-            one_file_system: false,
-            appends: false,
-            retired: None,
-            sha256: false,
-            marks: false,
             policy: Policy::new().with_sync(false),
-            sealing: None,
-            keys: None,
+            ..Protect::new(&self.paths, &self.output)
         }
     }
 

@@ -7,7 +7,7 @@ use fec_base::io::output::Policy;
 use fec_keys::age::Keys;
 use fec_keys::sign::{SecretKey, Signature, Trust};
 use fec_sidecar::examine::{Examined, Scope, State, examine, examine_deep};
-use fec_sidecar::protect::{Protect, Protected, Prune, Redundancy, protect};
+use fec_sidecar::protect::{Protect, Protected, Redundancy, protect};
 use fec_sidecar::repair::{Mend, Mended, repair};
 use fec_sidecar::update::update;
 use fec_sidecar::{Proof, Sidecar};
@@ -112,24 +112,13 @@ impl Place {
 fn job(output: &Path, paths: &[PathBuf], force: bool) -> Protect<'static> {
     // The leaked values live as long as the test.
     Protect {
-        paths: Box::leak(paths.to_vec().into_boxed_slice()),
-        output: Box::leak(output.to_path_buf().into_boxed_path()),
-        base: None,
         redundancy: Redundancy::new(10_000),
-        exclude: &[],
-        exclude_caches: false,
-        forget_excludes: false,
-        known: &[],
-        rules: None,
-        prune: Prune::Nothing,
-        one_file_system: false,
-        appends: false,
-        retired: None,
-        sha256: false,
-        marks: false,
         policy: Policy::new().with_force(force).with_sync(false),
-        sealing: None,
         keys: None::<&Keys>,
+        ..Protect::new(
+            Box::leak(paths.to_vec().into_boxed_slice()),
+            Box::leak(output.to_path_buf().into_boxed_path()),
+        )
     }
 }
 

@@ -171,7 +171,7 @@ fn only_files_of_the_same_size_count() {
     is_right(&arena);
 }
 
-/// Where nothing stands any more, new files come to stand, and the sidecar does not grow.
+/// New files take the places of what has left, and the sidecar does not grow.
 #[test]
 fn new_blocks_take_the_places_of_what_has_left() {
     for (sizes, new) in [(&SMALL[..], 29_000), (&WIDE, 1_399_000)] {

@@ -29,7 +29,7 @@ pub(crate) type Put<'a> = dyn Fn(u64, &[u8]) -> Result<()> + Sync + 'a;
 pub(crate) struct Coding<'a> {
     base: &'a Base,
     pub(super) catalog: &'a Catalog,
-    pub(super) positions: Positions,
+    positions: Positions,
     source: Source<'a>,
     put: &'a Put<'a>,
     pub(super) meter: &'a Gauge<'a>,
@@ -155,8 +155,9 @@ impl<'a> Coding<'a> {
         drop(stage);
         if let (Some(plus), Some(with)) = (self.plus, &mut reader.plus) {
             reader.bytes.resize(row.len(), 0);
-            let found = found.plus.get_or_insert_default();
-            plus.read(plus.first + (first - self.first), &mut reader.bytes, with, found)?;
+            let of_plus = found.plus.get_or_insert_default();
+            plus.read(plus.first + (first - self.first), &mut reader.bytes, with, of_plus)?;
+            found.bytes += std::mem::take(&mut of_plus.bytes);
             row.iter_mut().zip(&reader.bytes).for_each(|(byte, plus)| *byte ^= plus);
         }
         Ok(())

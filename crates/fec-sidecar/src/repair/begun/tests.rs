@@ -2,7 +2,7 @@
 
 use crate::Sidecar;
 use crate::examine::base_of;
-use crate::protect::{Protect, Prune, Redundancy, protect};
+use crate::protect::{Protect, Redundancy, protect};
 use crate::repair::{Mend, Mended, repair};
 use fec_base::context::Context;
 use fec_base::error::{ErrorKind, Result};
@@ -30,25 +30,11 @@ impl Arena {
         let arena = Arena { place, right };
         fs::create_dir(arena.at("d")).unwrap();
         fs::write(arena.at("d/a"), &arena.right).unwrap();
+        let (paths, output) = ([arena.at("d")], arena.at("d.fecp"));
         let job = Protect {
-            paths: &[arena.at("d")],
-            output: &arena.at("d.fecp"),
-            base: None,
             redundancy: Redundancy::new(20_000),
-            exclude: &[],
-            exclude_caches: false,
-            forget_excludes: false,
-            known: &[],
-            rules: None,
-            prune: Prune::Nothing,
-            one_file_system: false,
-            appends: false,
-            retired: None,
-            sha256: false,
-            marks: false,
             policy: Policy::new().with_sync(false),
-            sealing: None,
-            keys: None,
+            ..Protect::new(&paths, &output)
         };
         let _ = protect(&job, &Context::default()).unwrap();
         arena
