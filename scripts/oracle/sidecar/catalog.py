@@ -5,7 +5,7 @@ from collections import namedtuple
 from ..basics import BLAKE3, ZERO32, Fault, align
 from ..encoding.trees import proof_size
 from ..hashes import digest
-from .group import SMALL, WIDE, Group
+from .group import SMALL, UNSAID_RUN, WIDE, Group
 from .parts import (
     ANCHORED, ANNOUNCED, BUSY, CACHES, EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, KINDS, LAYOUT, MARKS, MOST_ZEROS, OMITTED, POLICY, STACKS, WORDS,
     SYMLINK, WITH_SHA256, WITH_ZEROS, extent_size, catalog_root,
@@ -85,7 +85,7 @@ class Catalog:
         data = metadata[:size]
         self.root = catalog_root(data)
         version, features, self.block, extents, groups, entries, entry_bytes, total = struct.unpack_from("<IIIIIIQQ", data)
-        if version != 1 or features > 3:
+        if version != 1 or features not in (0, 1, 2, 3, 6, 7):
             raise Fault("refused", "§17.2: version or features")
         if self.block not in [1 << j for j in range(10, 21)] or extents < 1 or groups < 1 or any(data[40:64]):
             raise Fault("invalid", "§17.2: the block, no extents, no groups, or bytes that are not zero")
@@ -103,11 +103,12 @@ class Catalog:
         positions = shards = 0
         taken = []
         for j in range(groups):
-            k, m, G, extent, code, zero, first, zeros = struct.unpack_from("<HHIIHHQQ", data, at - 32 * (groups - j))
-            if zero or zeros or k < 1 or m < 1 or G < 1 or extent >= extents or first + m * G > self.extents[extent][1]:
+            k, m, G, extent, code, said, first, zeros = struct.unpack_from("<HHIIHHQQ", data, at - 32 * (groups - j))
+            says = features & 4 and code == WIDE and G > 1
+            if said and not says or zeros or k < 1 or m < 1 or G < 1 or extent >= extents or first + m * G > self.extents[extent][1]:
                 raise Fault("invalid", "§17.2: a group")
-            group = Group(k, m, G, extent, first, positions, shards, code)
-            is_wide = code == WIDE and features & 2 and k + m <= 65536 and m <= 32768 and k % group.run == 0
+            group = Group(k, m, G, extent, first, positions, shards, code, said if says else UNSAID_RUN)
+            is_wide = code == WIDE and features & 2 and k + m <= 65536 and m <= 32768 and group.run and k % group.run == 0
             if not is_wide and (code != SMALL or k + m > 256):
                 raise Fault("invalid", "§17.1: a code")
             self.groups.append(group)

@@ -9,6 +9,7 @@ from ..encoding.trees import proof_size
 from ..encoding.writer import padded, put_crc
 from ..gf import evaluate
 from ..hashes import digest
+from .group import WIDE
 from .parts import (
     EXCLUSION, FILE, FOLDER, GONE, HARDLINK, HEADER, LAYOUT, MAGIC_P, MARKS, NOTHING, OMITTED, POLICY, SIDECAR, STACKS, SYMLINK,
     WITH_SHA256, WITH_ZEROS, Rec, anchor, file_fields, part, piece_place, plain_digests, step, texts, varint,
@@ -19,6 +20,7 @@ from .writer import Draft, Item, difference, path_limit, seal
 
 # block 1024, three anchors: of a at 0 and at 65,536, of b at 0
 TALL = [file(b"a", 70000), file(b"b", 3000), file(b"c", 1024)]
+RUNS = [file(b"a", 150000)]
 HOLLOW = [file(b"a", 0)]                                # a single position, of nothing: k = 1, m = 1, G = 1
 # recovery shards that a reader finds elsewhere
 MOVED = {"cut-first": 2, "inserted-first": 2, "inserted-in-piece": 1, "inserted-in-block": 1, "extent-end-2-62-1": 2, "moved-one-piece": 2, "moved-header-only": 1, "moved-copies-first": 1}
@@ -90,7 +92,7 @@ def error_cases():
     # ---- §17.2, the head of the catalog
     bad("catalog-version-0", "§17.2: version is not 1", "refused", put(version=0))
     bad("catalog-version-2", "§17.2: version is not 1", "refused", put(version=2))
-    bad("catalog-features", "§17.2: features that are not known", "refused", put(features=4))
+    bad("catalog-features", "§17.2: features that are not known", "refused", put(features=8))
     bad("catalog-features-high", "§17.2: features that are not known", "refused", put(features=1 << 31))
     for block in (0, 1, 512, 1536, 1025, 1 << 21, 1 << 31):
         # the layout says the same block, and the groups are left out, so that no place depends on the block
@@ -131,6 +133,15 @@ def error_cases():
     bad("group-code-high", "§17.2: bytes behind the code of a group that are not zero", "invalid", put(codes={0: 0x10000}, features=2))
     bad("group-code-1", "§17.2: a group has code 1, and no feature says so", "invalid", put(codes={0: 1}))
     bad("group-runs", "§17.1: with code 1 and several sets, k is a multiple of 128", "invalid", both(group(k=192, G=2), put(codes={0: 1}, features=2)), tree=HOLLOW)
+    bad("runs-alone", "§17.2: groups say their runs, and none may have code 1", "refused", put(features=4))
+    for name, rule, said, features in (
+            ("unsaid", "§17.2: with feature 4, a group of code 1 and several sets says L", 0, 6),
+            ("uneven", "§17.1: k is a multiple of L", 31, 6),
+            ("longer", "§17.1: k is a multiple of L", 256, 6),
+            ("no-feature", "§17.2: a group says L, and no feature says so", 32, 2)):
+        bad("runs-" + name, rule, "invalid", both(group(k=128, G=2), put(codes={0: WIDE | said << 16}, features=features)), tree=HOLLOW)
+    bad("runs-one-set", "§17.2: a group of one set says L", "invalid", put(codes={0: WIDE | 1 << 16}, features=6))
+    bad("runs-small", "§17.2: a group of code 0 says L", "invalid", put(codes={0: 1 << 16}, features=6))
     bad("group-wide-m", "§22: m ≤ 32,768", "invalid", both(group(k=1, m=32769), put(codes={0: 1}, features=2)), tree=HOLLOW)
     bad("group-wide-n", "§22: k + m ≤ 65,536", "invalid", both(group(k=65535, m=2), put(codes={0: 1}, features=2)), tree=HOLLOW)
     bad("group-G-huge", "§17.2: more positions than the catalog has digests", "invalid", group(G=0xFFFFFFFF))
@@ -460,6 +471,8 @@ def error_cases():
 
     places = [piece_place(t, (0, 2, 3, q), 1024) for t in range(3)]
     good("good", "a sidecar that breaks no rule")
+    for L in (128, 64, 1):
+        good("good-runs-%d" % L, "§17.1: two sets of code 1, and L is %d" % L, *(lambda x: (x[0], x[2]))(seal(Draft(items_of(in_hex(RUNS)), Fraction(1), shape=(WIDE, 128, 3, 2, L)))), recovery=(6, 6))
     good("good-root", "the same, with its root given", given=root)
     add("wrong-root", "§17.6: another root is given", "wrong-root", data, bytes(32))
     for t in (0, 2):
@@ -565,9 +578,9 @@ def error_cases():
     good("generations-two-first-lost", "§17.6: the pieces of the first are lost", flipped(data, *[p + 20 for p in places]) + more_data, root2, generation=2)
     good("generations-two-invalid", "§17.6: the second is invalid", data + second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))[0], root, generation=1, choice=True)
     good("generations-two-invalid-root-1", "§17.6: the second is invalid, the root of the first is given", data + second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))[0], root, given=root, generation=1)
-    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))[0])
-    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))[0], root, given=root, generation=1)
-    good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=4)))), generation=2)
+    add("generations-two-refused", "§17.6: the second is refused", "refused", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 8))[0])
+    good("generations-two-refused-root-1", "§17.6: the second is refused, the root of the first is given", data + second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 8))[0], root, given=root, generation=1)
+    good("generations-two-first-refused", "§17.6: the first of two generations is refused", *(lambda x: (lambda y: (x[0] + y[0], y[2]))(second(len(x[0]), [[0, 2, 3, (len(x[0]) - 2048) // 3]], x[1])))(seal(draft(put(features=8)))), generation=2)
     x = second(len(data), first_extents, E, geometry=dict(k=2, m=1), drop=(0, 2))
     good("generations-two-newer", "§17.6: one piece of the second is left, and two are needed: to be reported", data + x[0], root, generation=1, newer=2, choice=True)
     good("generations-two-newer-root-1", "§17.6: the same, with the root of the first given", data + x[0], root, given=root, generation=1, newer=2)
@@ -598,7 +611,7 @@ def error_cases():
     x, Ex, _ = second(len(data), first_extents, E, late=lambda d: d.pokes.append((40, 1)))
     y = third(len(data + x), second_extents, Ex)
     good("generations-three-second-invalid", "§17.6: the second is invalid: it still names the first", data + x + y[0], y[2], generation=3)
-    x, Ex, _ = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))
+    x, Ex, _ = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 8))
     y = third(len(data + x), second_extents, Ex)
     good("generations-three-second-refused", "§17.6: the second is refused: it still names the first", data + x + y[0], y[2], generation=3)
     x = third(len(data + more_data), second_extents, E2, geometry=dict(k=2, m=1), drop=(0, 2))
@@ -652,10 +665,10 @@ def error_cases():
         good("difference-" + name, "§17.4: a difference that breaks a rule: the first is meant", data + differs(change=change)[0], root, generation=1, newer=2, choice=True)
     for version in (0, 1, 3):
         add("difference-version-%d" % version, "§17.4: the version of a difference", "refused", data + differs(change=poked(0, struct.pack("<I", version)))[0])
-    other_features = seal(draft(put(features=4)))
+    other_features = seal(draft(put(features=8)))
     add("refused-other-root", "§17.6, §11: the only catalog is refused, and another root is given: refused goes before wrong-root", "refused", other_features[0], root)
     add("refused-its-root", "§17.6: the root of a catalog that is refused is given", "refused", other_features[0], other_features[2])
-    x = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 4))
+    x = second(len(data), first_extents, E, late=lambda d: setattr(d, "features", 8))
     add("generations-two-refused-other-root", "§17.6, §11: the second is refused, and another root is given", "refused", data + x[0], bytes(32))
     add("generations-two-refused-root-2", "§17.6: the second is refused, and its root is given", "refused", data + x[0], x[2])
     add("two-sidecars-refused", "§17.6: two sidecars, one of them refused", "ambiguous", data + other_features[0])

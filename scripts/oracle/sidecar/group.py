@@ -5,15 +5,15 @@ from ..area import EXP, LAMBDA, LOG, POINTS, UNIT, mul8
 from ..gf import evaluate, mul_table
 
 SMALL, WIDE = 0, 1                                      # §17.1 codes
-RUN = 128                                               # §17.1: neighbouring positions of one set of code 1
+UNSAID_RUN = 128                                        # §17.1: neighbouring positions of one set of code 1
 
 
-class Group(namedtuple("Group", "k m G extent first position digest_at code", defaults=(SMALL,))):
-    """position: the group's first position; digest_at: its first digest"""
+class Group(namedtuple("Group", "k m G extent first position digest_at code L", defaults=(SMALL, UNSAID_RUN))):
+    """position: the group's first position; digest_at: its first digest; L: what the record or the format says"""
 
     @property
     def run(self):
-        return 1 if self.code == SMALL else self.k if self.G == 1 else RUN
+        return 1 if self.code == SMALL else self.k if self.G == 1 else self.L
 
     def set_of(self, p):
         """The set of a position that is counted from the first of the group"""

@@ -275,7 +275,7 @@ class Reader:
         self.idle = []
         named = {p for x in self.catalog.entries for p in places_of(self.catalog, x)}
         for group in self.catalog.groups:
-            k, m, G, _, first, position, digest_at, _ = group
+            k, m, G, _, first, position, digest_at, *_ = group
             extent = self.catalog.extents[group.extent]
             gone = {group.set_of(p) for p in range(k * G) if self.catalog.digests[digest_at + p] != NOTHING}
             self.idle.append(gone - {group.set_of(p) for p in range(k * G) if position + p in named})

@@ -72,6 +72,12 @@ def tree_cases():
     yield "contradiction-longer", "small", "good-contradiction", [on("append", b"b/c", len=10, seed=1)], "invalid", False
     yield "contradiction-of-a-block", "small", "good-wrong-block", [], "invalid", False
     yield "contradiction-of-a-block-longer", "small", "good-wrong-block", [on("append", b"b/c", len=10, seed=1)], "invalid", False
+    of_first = [on("flip", b"a", at=1024 * block) for block in (0, 40, 100, 127)]        # one set only with L = 128
+    yield "runs-128-too-many", "wide-sets", "good-runs-128", of_first, {b"a": "rotten"}, False
+    yield "runs-128", "wide-sets", "good-runs-128", of_first[1:] + [on("flip", b"a", at=1024 * block) for block in (128, 135, 145)], {b"a": "rotten"}, True
+    yield "runs-64", "wide-sets", "good-runs-64", of_first + [on("flip", b"a", at=1024 * block) for block in (70, 128)], {b"a": "rotten"}, True
+    yield "runs-1", "wide-sets", "good-runs-1", [on("zero", b"a", at=1024 * 60, len=6 * 1024)], {b"a": "rotten"}, True
+    yield "runs-1-too-many", "wide-sets", "good-runs-1", [on("zero", b"a", at=1024 * 60, len=6 * 1024 + 1)], {b"a": "rotten"}, False
     yield "first-name-gone", "small", None, [on("delete", b"a")], {b"a": "missing"}, True
     yield "two-tails-one-position", "small", "good-tails-together", [on("flip", b"a", at=0), on("flip", b"b/c", at=0)], {b"a": "rotten", b"b/c": "rotten", b"f": "missing"}, True
     yield "zeros-gone", "zeros", None, [on("delete", x) for x in (b"b", b"g", b"h", b"f")], dict.fromkeys((b"b", b"g", b"h", b"f"), "missing"), True

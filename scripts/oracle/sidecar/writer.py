@@ -7,7 +7,7 @@ from ..encoding.geometry import group_of, pack, plan
 from ..encoding.trees import proof_size
 from ..encoding.writer import Group as EncodingGroup, padded, put_crc
 from ..hashes import digest
-from .group import RUN, SMALL as SMALL_CODE, WIDE, Group
+from .group import SMALL as SMALL_CODE, UNSAID_RUN, WIDE, Group
 from .parts import (
     ANCHORED, EXECUTABLE, FILE, HARDLINK, HEADER, LAST_PACKED, LAYOUT, MAGIC_P, NOTHING, SIDECAR, SYMLINK, WITH_ZEROS,
     Rec, anchor, extent_size, block_place, catalog_root, file_fields, piece_place, plain_digests, varint, whole_digests,
@@ -18,6 +18,8 @@ SMALL, LARGE = 4096, 1 << 20                            # §17.8: files that are
 
 # content: of a file; target: of a symbolic link, or the path that a hard link has
 Item = namedtuple("Item", "path kind content target mode seconds nanos")
+
+MULTIPLE, RUN = 128, 32                                 # §17.8: of k, and L, where there are several sets of code 1
 
 
 def pick_block(total):
@@ -46,10 +48,10 @@ def pick_code(b, r, block):
         return SMALL_CODE, max(1, b), recovery(max(1, b)), 1
     if b <= W:
         return WIDE, b, recovery(b), 1
-    wide = W // RUN * RUN > K
-    G = ceil_div(b, W // RUN * RUN if wide else K)
+    wide = W // MULTIPLE * MULTIPLE > K
+    G = ceil_div(b, W // MULTIPLE * MULTIPLE if wide else K)
     k = ceil_div(b, G)
-    k = align(k, RUN) if wide else k
+    k = align(k, MULTIPLE) if wide else k
     return WIDE if wide else SMALL_CODE, k, recovery(k), G
 
 
@@ -84,8 +86,9 @@ class Draft:
     """A sidecar before it is written. The hooks of `seal` and the lists here give negative vectors right digests and
     roots although the vectors break a rule."""
 
-    def __init__(self, items, r, hint=b"", sparing=False):
-        """sparing: all zeros and all duplicates take no positions, whatever §17.8 says"""
+    def __init__(self, items, r, hint=b"", sparing=False, shape=None):
+        """sparing: all zeros and all duplicates take no positions, whatever §17.8 says
+        shape: (code, k, m, G, L) in place of what §17.8 says"""
         items = sorted(items)
         files = [x for x in items if x.kind == FILE]
         self.total = sum(len(x.content) for x in files)
@@ -145,16 +148,17 @@ class Draft:
         tails = [padded(x, block) for x in packed]
         self.digests += plain_digests(tails)
         positions += tails
-        code, k, m, G = pick_code(len(positions), r, block)
-        group = Group(k, m, G, 0, 0, 0, 0, code)
+        code, k, m, G, L = shape or (*pick_code(len(positions), r, block), RUN)
+        says_runs = code == WIDE and G > 1 and L != UNSAID_RUN
+        group = Group(k, m, G, 0, 0, 0, 0, code, L)
         self.digests += [NOTHING] * (k * G - len(positions))
         positions += [bytes(block)] * (k * G - len(positions))
         made = [group.solve(dict(enumerate(positions[p] for p in group.places(s))), range(k, k + m)) for s in range(G)]
         self.recovery = [shards[j] for j in range(m) for shards in made]
         self.digests += plain_digests(self.recovery)
         self.groups, self.extents, self.hint = [[k, m, G, 0, 0]], [], hint
-        self.codes = {0: code} if code else {}
-        self.version, self.features = 1, int(any(x.content for x in files if x not in alone)) | 2 * (code == WIDE)
+        self.codes = {0: code | (L << 16 if says_runs else 0)} if code else {}
+        self.version, self.features = 1, int(any(x.content for x in files if x not in alone)) | 2 * (code == WIDE) | 4 * says_runs
         self.lie, self.pokes, self.left_over, self.behind, self.hint_size, self.cut = {}, [], b"", b"", None, 0
 
     def add(self, rec, size=0):

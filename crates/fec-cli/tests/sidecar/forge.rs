@@ -91,12 +91,8 @@ impl Forged {
         let of_originals =
             originals.iter().zip(is_nothing).map(|(bytes, is)| if is { [0; 16] } else { short(bytes) });
         let digests: Vec<[u8; 16]> = of_originals.chain(recovery.iter().map(short)).collect();
-        let group = SidecarGroup {
-            code: GroupCode::Small(Code::new(k, m).expect("a code")),
-            sets: 1,
-            extent: 0,
-            first: 0,
-        };
+        let code = GroupCode::Small(Code::new(k, m).expect("a code"));
+        let group = SidecarGroup::new(code, 1, 1, (0, 0));
         let mut extent = Extent { start: self.start, blocks: m as u64, pieces: 3, piece_len: 0 };
         let mut catalog = Catalog {
             block: self.block,

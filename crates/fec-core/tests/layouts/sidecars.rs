@@ -1,6 +1,7 @@
 //! Sidecars: pieces, catalogs, and what stands behind them (section 17).
 
 use super::*;
+use fec_core::area::AreaCode;
 use fec_core::format::sidecar::policy::{Rule, Rules, Words};
 use fec_core::format::sidecar::stack::Stack;
 
@@ -113,7 +114,7 @@ fn catalog(entries: &[(&str, EntryKind)]) -> Catalog {
     Catalog {
         block: 1024,
         extents: vec![Extent { start: 0, blocks: 4, pieces: 3, piece_len: 512 }],
-        groups: vec![SidecarGroup { code: small(5, 2), sets: 2, extent: 0, first: 0 }],
+        groups: vec![SidecarGroup::new(small(5, 2), 2, 1, (0, 0))],
         entries: entries.iter().map(entry).collect(),
     }
 }
@@ -163,6 +164,44 @@ fn extents_and_groups_hold_at_their_limits() {
     let extent = Extent { start: 0, blocks: (1 << 52) - 1, pieces: 2, piece_len: 511 };
     assert_eq!(extent.len(1024), Some((1 << 62) - 2));
     assert_eq!(Extent { piece_len: 512, ..extent }.len(1024), None);
+}
+
+/// Section 17.2: a group of several sets of the wide code says how long its runs are, unless all such have 128.
+#[test]
+fn runs_of_positions_hold_at_their_limits() {
+    const GROUP: FormatError = FormatError::Catalog("a group is not possible");
+    /// Places of the features, and of the runs that the first of two groups says.
+    const FEATURES: usize = 4;
+    const SAID: usize = 64 + 32 + 14;
+    let wide = |run, sets, first| {
+        let code = GroupCode::Wide(AreaCode::new(384, 1).unwrap());
+        SidecarGroup::new(code, sets, run, (0, first))
+    };
+    let two = |first, second| Catalog { groups: vec![first, second], ..catalog(&[("a", EntryKind::Folder)]) };
+    let with = |catalog: &Catalog, at: usize, value: u16| {
+        let mut bytes = bytes_of(catalog);
+        bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        Catalog::parse(&bytes).map(|(parsed, _, _)| parsed.groups[0].run)
+    };
+    let unsaid = two(wide(128, 2, 0), wide(128, 2, 2));
+    let mixed = two(wide(128, 2, 0), wide(32, 2, 2));
+    let one_set = two(wide(32, 1, 0), wide(32, 2, 2));
+    for (catalog, features, said) in [(&unsaid, 2, 0), (&mixed, 6, 128), (&one_set, 6, 0)] {
+        assert_eq!(rule_of(catalog), None);
+        let bytes = bytes_of(catalog);
+        assert_eq!((bytes[FEATURES], u16::from_le_bytes([bytes[SAID], bytes[SAID + 1]])), (features, said));
+    }
+    for (run, expected) in [(1, Ok(1)), (0, Err(GROUP)), (384, Ok(384)), (31, Err(GROUP)), (768, Err(GROUP))]
+    {
+        assert_eq!(with(&mixed, SAID, run), expected, "{run}");
+    }
+    // A group of one set has no runs, nor has one whose catalog does not say so.
+    assert_eq!(with(&one_set, SAID, 384), Err(GROUP));
+    assert_eq!(with(&unsaid, SAID, 128), Err(GROUP));
+    for features in [4, 5, 8] {
+        let refused = FormatError::CriticalCatalog { what: "features", value: features.into() };
+        assert_eq!(with(&mixed, FEATURES, features), Err(refused));
+    }
 }
 
 /// Section 17.2: the places of files' bytes, among ten positions of 1024 bytes.

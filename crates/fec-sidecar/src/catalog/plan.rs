@@ -6,12 +6,18 @@ use fec_core::digest::HashKind;
 use fec_core::error::FormatError;
 use fec_core::format::sidecar::catalog::Catalog;
 use fec_core::format::sidecar::extent::Extent;
-use fec_core::format::sidecar::group::{GroupCode, RUN, SidecarGroup};
+use fec_core::format::sidecar::group::{GroupCode, SidecarGroup};
 use fec_core::format::sidecar::piece::Generation;
 use fec_core::format::sidecar::{Entry, EntryKind, FileEntry, Run};
 use fec_core::params::{Form, GroupGeometry};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+
+/// Neighbouring positions of one set, of several: few enough that each set loses about as much of a file that is lost,
+/// and enough that a disk which has to seek reads them in one go.
+const RUN: u64 = 32;
+/// Originals of each of several sets of a wide code are a multiple of this number, and so of the runs.
+const MULTIPLE: u64 = 128;
 
 /// Recovery data for each original byte, in parts of 10,000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +71,13 @@ impl Redundancy {
     pub(crate) fn shape(self, positions: u64, block: u64) -> (GroupCode, u64) {
         let small = self.most(255, 256).max(1);
         let most = self.most(most_recovery(block), 1 << 16);
-        let runs = most / RUN * RUN;
+        let most_of_several = most / MULTIPLE * MULTIPLE;
         let (sets, k) = match positions {
             _ if positions <= small => (1, positions.max(1)),
             _ if positions <= most => (1, positions),
-            _ if runs > small => {
-                let sets = positions.div_ceil(runs);
-                (sets, positions.div_ceil(sets).next_multiple_of(RUN))
+            _ if most_of_several > small => {
+                let sets = positions.div_ceil(most_of_several);
+                (sets, positions.div_ceil(sets).next_multiple_of(MULTIPLE))
             }
             _ => {
                 let sets = positions.div_ceil(small);
@@ -267,7 +273,7 @@ pub(crate) fn group(
 ) -> Result<SidecarGroup, FormatError> {
     let limit = FormatError::Limit { what: "the number of sets", value: sets.into(), limit: u32::MAX.into() };
     let sets = u32::try_from(sets).map_err(|_| limit)?;
-    Ok(SidecarGroup { code, sets, extent, first })
+    Ok(SidecarGroup::new(code, sets, RUN, (extent, first)))
 }
 
 /// Fits the pieces of the metadata into the last extent of a catalog. Returns the geometry of the metadata.

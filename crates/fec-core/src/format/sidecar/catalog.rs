@@ -17,6 +17,8 @@ pub const DIGEST_LEN: usize = 16;
 const SHARES: u32 = 1;
 /// The feature of catalogs with groups of a wide code.
 const WIDE: u32 = 2;
+/// The feature of catalogs whose groups of a wide code say how long their runs are.
+const RUNS: u32 = 4;
 /// The key of the hash that is the root of a sidecar.
 const ROOT_KEY: &[u8; 32] = b"fec/1 sidecar: catalog          ";
 
@@ -91,13 +93,14 @@ impl Catalog {
             out.extend_from_slice(&extent.piece_len.to_le_bytes());
             out.extend_from_slice(&[0; 8]);
         }
-        self.groups.iter().for_each(|group| group.put(&mut out));
+        let features = self.features();
+        self.groups.iter().for_each(|group| group.put(&mut out, features & RUNS != 0));
         let entries_at = out.len();
         let mut cursor = Cursor::default();
         self.entries.iter().for_each(|entry| cursor.put(entry, self.block.into(), &mut out));
         let numbers = [
             1,
-            self.features(),
+            features,
             self.block,
             self.extents.len() as u32,
             self.groups.len() as u32,
@@ -122,7 +125,7 @@ impl Catalog {
         if version != 1 {
             return Err(FormatError::CriticalCatalog { what: "version", value: version.into() });
         }
-        if features & !(SHARES | WIDE) != 0 {
+        if features & !(SHARES | WIDE | RUNS) != 0 || features & (WIDE | RUNS) == RUNS {
             return Err(FormatError::CriticalCatalog { what: "features", value: features.into() });
         }
         check_block(block)?;
@@ -139,7 +142,7 @@ impl Catalog {
         let extents: Vec<Extent> = extents.collect::<Result<_, _>>()?;
         let groups = groups_bytes
             .chunks_exact(RECORD_LEN)
-            .map(|bytes| SidecarGroup::parse(bytes, &extents, features & WIDE != 0));
+            .map(|bytes| SidecarGroup::parse(bytes, &extents, (features & WIDE != 0, features & RUNS != 0)));
         let groups: Vec<SidecarGroup> = groups.collect::<Result<_, _>>()?;
         if extents.is_empty() || groups.is_empty() {
             return Err(FormatError::Catalog("it has no extent, or no group"));
@@ -207,13 +210,14 @@ impl Catalog {
         (whole, packed)
     }
 
-    /// The features: whether files share places, and whether a group has a wide code.
+    /// The features: whether files share places, whether a group has a wide code, and whether one says its runs.
     fn features(&self) -> u32 {
         let (whole, packed) = self.places();
         let shares = whole.windows(2).any(|pair| pair[0] == pair[1])
             || packed.windows(2).any(|pair| pair[0] == pair[1]);
         let is_wide = self.groups.iter().any(|group| matches!(group.code, GroupCode::Wide(_)));
-        (if shares { SHARES } else { 0 }) | (if is_wide { WIDE } else { 0 })
+        let says_runs = self.groups.iter().any(SidecarGroup::says_run);
+        u32::from(shares) * SHARES | u32::from(is_wide) * WIDE | u32::from(says_runs) * RUNS
     }
 
     /// Checks that all bytes of files lie in existing positions, and that no two share a place, or all of it if they
@@ -300,12 +304,7 @@ mod tests {
         let catalog = Catalog {
             block: 1024,
             extents: vec![Extent { start: 0, blocks: 8, pieces: 3, piece_len: 512 }],
-            groups: vec![SidecarGroup {
-                code: GroupCode::Small(Code::new(5, 2).unwrap()),
-                sets: 2,
-                extent: 0,
-                first: 4,
-            }],
+            groups: vec![SidecarGroup::new(GroupCode::Small(Code::new(5, 2).unwrap()), 2, 1, (0, 4))],
             entries: entries.to_vec(),
         };
         let mut bytes = catalog.head_bytes();

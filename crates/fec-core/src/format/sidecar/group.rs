@@ -8,8 +8,8 @@ use crate::format::{is_zero, u32_at, u64_at};
 
 /// Bytes of the record of an extent or a group.
 pub(super) const RECORD_LEN: usize = 32;
-/// Neighbouring positions that stay in one set of a wide code.
-pub const RUN: u64 = 128;
+/// Neighbouring positions that stay in one set of a wide code, where the group does not say how many.
+const UNSAID_RUN: u64 = 128;
 
 /// The code of the sets of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct SidecarGroup {
     pub code: GroupCode,
     /// G.
     pub sets: u32,
+    /// L: neighbouring positions of one set; 1 with a small code, and k if G is 1.
+    pub run: u64,
     /// The extent of the group's recovery shards.
     pub extent: u32,
     /// The block of the extent at which they begin.
@@ -60,6 +62,17 @@ pub struct SidecarGroup {
 }
 
 impl SidecarGroup {
+    /// A group whose recovery shards begin at block `first` of an extent. Several sets of a wide code get runs of `run`
+    /// positions, which has to divide k.
+    pub fn new(code: GroupCode, sets: u32, run: u64, (extent, first): (u32, u64)) -> SidecarGroup {
+        let run = match code {
+            GroupCode::Small(_) => 1,
+            GroupCode::Wide(_) if sets == 1 => code.k(),
+            GroupCode::Wide(_) => run,
+        };
+        SidecarGroup { code, sets, run, extent, first }
+    }
+
     /// The number of positions: k·G.
     pub fn positions(&self) -> u64 {
         self.code.k() * u64::from(self.sets)
@@ -70,24 +83,25 @@ impl SidecarGroup {
         self.code.m() * u64::from(self.sets)
     }
 
-    /// Neighbouring positions of one set.
-    pub fn run(&self) -> u64 {
-        match self.code {
-            GroupCode::Small(_) => 1,
-            GroupCode::Wide(_) if self.sets == 1 => self.code.k(),
-            GroupCode::Wide(_) => RUN,
-        }
+    /// Tells whether the runs have to be recorded.
+    pub(super) fn says_run(&self) -> bool {
+        self.has_runs() && self.run != UNSAID_RUN
+    }
+
+    /// Tells whether the length of the runs is a choice.
+    fn has_runs(&self) -> bool {
+        matches!(self.code, GroupCode::Wide(_)) && self.sets > 1
     }
 
     /// The set of a position of the group, and its number among the originals of the set.
     pub fn original(&self, position: u64) -> (u64, u64) {
-        let (run, sets) = (self.run(), u64::from(self.sets));
+        let (run, sets) = (self.run, u64::from(self.sets));
         (position / run % sets, position / (run * sets) * run + position % run)
     }
 
     /// The position in the group of an original of a set.
     pub fn position(&self, set: u64, original: u64) -> u64 {
-        let run = self.run();
+        let run = self.run;
         (original / run * u64::from(self.sets) + set) * run + original % run
     }
 
@@ -103,29 +117,32 @@ impl SidecarGroup {
 
     /// The most neighbouring positions, wherever they begin, of which no set has more than `count`.
     pub fn most_neighbours(&self, count: u64) -> u64 {
-        let run = self.run();
+        let run = self.run;
         (count / run * run * u64::from(self.sets) + count % run).min(self.positions())
     }
 
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    /// Appends the record, with L if `says_runs`.
+    pub(super) fn put(&self, out: &mut Vec<u8>, says_runs: bool) {
+        let run = if says_runs && self.has_runs() { self.run } else { 0 };
         out.extend_from_slice(&(self.code.k() as u16).to_le_bytes());
         out.extend_from_slice(&(self.code.m() as u16).to_le_bytes());
         out.extend_from_slice(&self.sets.to_le_bytes());
         out.extend_from_slice(&self.extent.to_le_bytes());
         out.extend_from_slice(&self.code.number().to_le_bytes());
-        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&(run as u16).to_le_bytes());
         out.extend_from_slice(&self.first.to_le_bytes());
         out.extend_from_slice(&[0; 8]);
     }
 
-    /// Parses a record. `has_wide` tells whether the code may be a wide one.
+    /// Parses a record. `has_wide` tells whether the code may be a wide one, `says_runs` whether L stands in it.
     pub(super) fn parse(
         bytes: &[u8],
         extents: &[Extent],
-        has_wide: bool,
+        (has_wide, says_runs): (bool, bool),
     ) -> Result<SidecarGroup, FormatError> {
         const WRONG: FormatError = FormatError::Catalog("a group is not possible");
         let (counts, number) = (u32_at(bytes, 0) as usize, u32_at(bytes, 12));
+        let (number, said) = (number & 0xffff, u64::from(number >> 16));
         let (k, m) = (counts & 0xffff, counts >> 16);
         let (sets, extent, first) = (u32_at(bytes, 4), u32_at(bytes, 8), u64_at(bytes, 16));
         let code = match number {
@@ -133,11 +150,14 @@ impl SidecarGroup {
             1 if has_wide => AreaCode::new(k, m).ok().map(GroupCode::Wide),
             _ => None,
         };
-        let group = SidecarGroup { code: code.ok_or(WRONG)?, sets, extent, first };
+        let run = if says_runs { said } else { UNSAID_RUN };
+        let group = SidecarGroup::new(code.ok_or(WRONG)?, sets, run, (extent, first));
         let blocks = extents.get(extent as usize).ok_or(WRONG)?.blocks;
         let is_possible = m > 0
             && sets > 0
-            && group.code.k().is_multiple_of(group.run())
+            && (says_runs && group.has_runs() || said == 0)
+            && group.run > 0
+            && group.code.k().is_multiple_of(group.run)
             && first.checked_add(group.recovery()).is_some_and(|end| end <= blocks)
             && is_zero(&bytes[24..]);
         is_possible.then_some(group).ok_or(WRONG)
@@ -149,13 +169,14 @@ mod tests {
     use super::*;
 
     fn group(code: GroupCode, sets: u32) -> SidecarGroup {
-        SidecarGroup { code, sets, extent: 0, first: 0 }
+        SidecarGroup::new(code, sets, 128, (0, 0))
     }
 
-    fn groups() -> [SidecarGroup; 4] {
+    fn groups() -> [SidecarGroup; 6] {
         let small = GroupCode::Small(Code::new(5, 2).unwrap());
         let wide = |k| GroupCode::Wide(AreaCode::new(k, 100).unwrap());
-        [group(small, 3), group(small, 1), group(wide(300), 1), group(wide(256), 3)]
+        let run = |run| SidecarGroup::new(wide(96), 4, run, (0, 0));
+        [group(small, 3), group(small, 1), group(wide(300), 1), group(wide(256), 3), run(32), run(1)]
     }
 
     /// Each position is one original of one set.

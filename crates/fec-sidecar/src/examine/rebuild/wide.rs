@@ -243,7 +243,7 @@ impl Set<'_> {
     /// bytes of originals were already found by the examination.
     fn read(&self, positions: Range<usize>, blocks: &mut [u8]) -> Result<Vec<usize>> {
         let block = self.of.sidecar.catalog.block;
-        let (m, run) = (self.code.m() as u64, self.group.of.run());
+        let (m, run) = (self.code.m() as u64, self.group.of.run);
         let _stage = stages::enter(Stage::Read, positions.len() as u64 * u64::from(block));
         // A part has recovery shards alone, or originals of one run.
         let end = |next: u64| if next < m { m } else { next + run - (next - m) % run };

@@ -59,7 +59,7 @@ impl Work<'_> {
     fn read(&self, set: u64, first: u64, blocks: &mut [u8]) -> Result<()> {
         let Coding { group, catalog, .. } = self.coding;
         let originals = first..first + blocks.len() as u64 / u64::from(catalog.block);
-        let run = group.run();
+        let run = group.run;
         let parts = parts(originals, blocks, catalog.block, |original| original + run - original % run);
         self.each(parts, |worker, first, blocks, found| {
             let position = self.coding.first + group.position(set, first);
