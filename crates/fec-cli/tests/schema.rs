@@ -139,6 +139,7 @@ fn every_command_speaks_the_words_of_the_schema() {
     };
     run("keygen -o key", 0, "intact");
     run("keygen --sign -o sk", 0, "intact");
+    run("keygen --sign --pq -o pq", 0, "intact");
     run("keygen --stream -o stream.key", 0, "intact");
     let made = run("encode a --sign sk", 0, "intact");
     let root = made["root"].as_str().unwrap().to_owned();

@@ -397,6 +397,53 @@ fn new_keys_sign_and_minisign_reads_them() {
     arena.refuses(["keygen", "--sign", "--stream", "-o", "nothing"], 2);
 }
 
+/// A post-quantum key signs with Ed25519 and ML-DSA-65. Its public key wants both, in all forms, and minisign's part of
+/// it the first alone, as minisign itself does.
+#[test]
+fn post_quantum_keys_sign_twice_and_one_half_is_nothing() {
+    let arena = arena();
+    let made = arena
+        .fec(["keygen", "--sign", "--pq", "-o", "pq", "--json"])
+        .env("FEC_SIGN_PASSPHRASE", "")
+        .output()
+        .unwrap();
+    expect(&made, 0);
+    let report: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let (hybrid, classic) =
+        (report["public_key"].as_str().unwrap(), report["minisign_key"].as_str().unwrap());
+    assert_eq!((report["kind"].as_str(), hybrid.len(), classic.len()), (Some("sign-post-quantum"), 2660, 56));
+    encode(&arena, &["in", "-o", "s/", "-f", "--sign", "pq"]);
+    encode(&arena, &["in", "-o", "c.fec", "-f", "--sign", "pq", "--signature", "c.minisig"]);
+    arena.write("data/a", &arena.read("in"));
+    arena.expect(protect(&["--sign", "pq"]), 0);
+    let piped = [&["encode", "--sign", "pq"], &SHAPE[..]].concat();
+    let piped = arena.pipe(&piped, &arena.read("in"));
+    expect(&piped, 0);
+    arena.write("p.fec", &piped.stdout);
+    let detached = ["--signature", "c.minisig"];
+    for key in ["pq.pub", hybrid, classic] {
+        for (input, more) in [("s/", &[][..]), ("p.fec", &[]), ("c.fec", &detached)] {
+            let args = [&["--signer", key], more].concat();
+            assert!(decoded(&arena, input, &args) == arena.read("in"), "{input}");
+        }
+        arena.expect(["verify", "data.fecp", "-q", "--signer", key], 0);
+    }
+    // Without its last line it is a signature of minisign, and nothing to who asks for both halves.
+    for file in ["c.minisig", "data.fecp.minisig"] {
+        let both = text(&arena.read(file));
+        let (four, fifth) = both.trim_end().rsplit_once('\n').unwrap();
+        assert_eq!((four.lines().count(), fifth.len()), (4, 4412));
+        arena.write(file, format!("{four}\n").as_bytes());
+    }
+    let said = refused(&arena, "c.fec", &[&["--signer", "pq.pub"], &detached[..]].concat());
+    assert!(said.contains("with Ed25519 alone"), "{said}");
+    arena.refuses(["verify", "data.fecp", "--signer", "pq.pub"], 5);
+    arena.expect(["verify", "data.fecp", "-q", "--signer", classic], 0);
+    // An update signs only what both halves had signed.
+    arena.write("data/b", b"new");
+    arena.refuses(protect(&["--update", "--sign", "pq"]), 5);
+}
+
 /// Ends the input at a terminal, repeatedly until it is read. Needs `script`, and tests nothing without it.
 #[test]
 fn whoever_breaks_off_at_the_passphrase_gets_no_key() {

@@ -118,6 +118,7 @@ Examples:
                                         fec encode FILE --recipient age1...
   fec keygen --sign -o key              for fec encode FILE --sign key, and
                                         fec verify FILE.shards --signer key.pub
+  fec keygen --sign --pq -o key         the same, with ML-DSA-65 beside
   fec keygen --stream -o stream.key     for both ends of a live stream";
 
 pub(crate) const COMPLETIONS: &str = "\

@@ -12,8 +12,9 @@ pub(crate) struct Keygen {
     /// of age, whose recipient is printed]
     #[arg(long, conflicts_with = "sign")]
     pub(crate) stream: bool,
-    /// An identity that stands up to quantum computers too (ML-KEM-768 and X25519)
-    #[arg(long, conflicts_with_all = ["stream", "sign"])]
+    /// A key that stands up to quantum computers too: an identity of ML-KEM-768 and X25519; with --sign, a pair of
+    /// ML-DSA-65 and Ed25519
+    #[arg(long, conflicts_with = "stream")]
     pub(crate) pq: bool,
     /// To sign roots: a pair of minisign's keys, of which FILE is secret, for `encode --sign`, and FILE.pub is for
     /// everybody, for `decode --signer`. With a passphrase, from the terminal or the variable FEC_SIGN_PASSPHRASE, FILE

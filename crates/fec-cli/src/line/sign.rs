@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Signatures")]
 pub(crate) struct Secret {
-    /// Sign the root with this secret key of minisign: see `fec keygen --sign`. Its passphrase, if it has one, is asked
-    /// for at the terminal, or in the variable FEC_SIGN_PASSPHRASE
+    /// Sign the root with this secret key, of minisign or post-quantum: see `fec keygen --sign`. Its passphrase, if it
+    /// has one, is asked for at the terminal, or in the variable FEC_SIGN_PASSPHRASE
     #[arg(long, value_name = "KEYFILE")]
     pub(crate) sign: Option<PathBuf>,
     /// Read the passphrase of the secret key from this file
@@ -22,8 +22,8 @@ pub(crate) struct Secret {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Signatures")]
 pub(crate) struct Trusted {
-    /// Accept only what is signed with this public key of minisign: RW… itself, or its .pub file. May be given
-    /// several times: the signature of one of them is enough
+    /// Accept only what is signed with this public key: RW… of minisign itself, or a .pub file. May be given several
+    /// times: the signature of one of them is enough
     #[arg(long, value_name = "PUB", value_parser = signer)]
     pub(crate) signer: Vec<Signer>,
     /// Also take the signature in this file [default: of a sidecar, X.fecp.minisig]

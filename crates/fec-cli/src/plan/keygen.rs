@@ -12,8 +12,8 @@ use std::path::Path;
 pub(crate) enum Keygen<'a> {
     /// A key of live streams.
     Stream,
-    /// A pair of signing keys. The passphrase may stand in this file.
-    Pair(Option<&'a Path>),
+    /// A pair of signing keys. The passphrase may stand in a file.
+    Pair { is_hybrid: bool, passphrase: Option<&'a Path> },
     /// An identity of age.
     Identity { is_hybrid: bool },
 }
@@ -43,7 +43,9 @@ impl Keygen<'_> {
         check(line, REFUSALS, |_| String::new())?;
         Ok(match (line.stream, line.sign) {
             (true, _) => Keygen::Stream,
-            (false, true) => Keygen::Pair(line.sign_passphrase_file.as_deref()),
+            (false, true) => {
+                Keygen::Pair { is_hybrid: line.pq, passphrase: line.sign_passphrase_file.as_deref() }
+            }
             (false, false) => Keygen::Identity { is_hybrid: line.pq },
         })
     }
@@ -67,8 +69,12 @@ mod tests {
             ("-o k", Keygen::Identity { is_hybrid: false }),
             ("-o k --pq", Keygen::Identity { is_hybrid: true }),
             ("-o k --stream", Keygen::Stream),
-            ("-o k --sign", Keygen::Pair(None)),
-            ("-o k --sign --sign-passphrase-file p", Keygen::Pair(Some(Path::new("p")))),
+            ("-o k --sign", Keygen::Pair { is_hybrid: false, passphrase: None }),
+            ("-o k --sign --pq", Keygen::Pair { is_hybrid: true, passphrase: None }),
+            (
+                "-o k --sign --sign-passphrase-file p",
+                Keygen::Pair { is_hybrid: false, passphrase: Some(Path::new("p")) },
+            ),
         ];
         for (words, plan) in plans {
             let (line, given) = parsed(words);

@@ -32,6 +32,9 @@ struct Report {
     public_output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     public_key: Option<String>,
+    /// The part of a post-quantum key that minisign knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minisign_key: Option<String>,
     /// Tells whether a signing key needs a passphrase.
     #[serde(skip_serializing_if = "Option::is_none")]
     encrypted: Option<bool>,
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &line::Keygen, settings: &Settings) -> Result<Exit> {
     remove_stale_beside(&args.output);
     let (report, text) = match plan {
         Keygen::Stream => stream(&args.output)?,
-        Keygen::Pair(passphrase_file) => pair(&args.output, passphrase_file)?,
+        Keygen::Pair { is_hybrid, passphrase } => pair(&args.output, is_hybrid, passphrase)?,
         Keygen::Identity { is_hybrid } => identity(&args.output, is_hybrid)?,
     };
     settings.report(&report, Exit::Done, &text, false)?;
@@ -59,7 +62,15 @@ fn check_absent(path: &Path) -> Result<()> {
 }
 
 fn report(kind: &'static str, output: String) -> Report {
-    Report { kind, output, recipient: None, public_output: None, public_key: None, encrypted: None }
+    Report {
+        kind,
+        output,
+        recipient: None,
+        public_output: None,
+        public_key: None,
+        minisign_key: None,
+        encrypted: None,
+    }
 }
 
 /// Writes an age identity in the format of age-keygen.
@@ -88,13 +99,13 @@ fn stream(output: &Path) -> Result<(Report, String)> {
 }
 
 /// Writes a pair of signing keys.
-fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String)> {
+fn pair(output: &Path, is_hybrid: bool, passphrase_file: Option<&Path>) -> Result<(Report, String)> {
     let mut public = output.as_os_str().to_owned();
     public.push(".pub");
     let public = PathBuf::from(public);
     check_absent(&public)?;
     let passphrase = new_passphrase(passphrase_file)?;
-    let key = SecretKey::generate()?;
+    let key = if is_hybrid { SecretKey::generate_hybrid() } else { SecretKey::generate() }?;
     key.write(output, passphrase.as_deref().map(String::as_str))?;
     let signer = key.signer();
     write_text(&public, &signer.to_text(), Policy::new())?;
@@ -103,13 +114,24 @@ fn pair(output: &Path, passphrase_file: Option<&Path>) -> Result<(Report, String
         Some(_) => "encrypted with the passphrase",
         None => "not encrypted: whoever has the file can sign in your name",
     };
-    let text =
-        format!("{output}: a new secret key, {kept}\n{public}: its public key {signer}, for --signer\n");
+    let classic = signer.classic();
+    let (kind, of_public) = match is_hybrid {
+        false => ("sign", format!("its public key {signer}, for --signer")),
+        true => (
+            "sign-post-quantum",
+            format!(
+                "its public key {}, for --signer FILE\nminisign itself checks half of its signatures, by {classic}",
+                signer.id()
+            ),
+        ),
+    };
+    let text = format!("{output}: a new secret key, {kept}\n{public}: {of_public}\n");
     let report = Report {
         public_output: Some(public),
         public_key: Some(signer.to_string()),
+        minisign_key: is_hybrid.then(|| classic.to_string()),
         encrypted: Some(passphrase.is_some()),
-        ..report("sign", output)
+        ..report(kind, output)
     };
     Ok((report, text))
 }

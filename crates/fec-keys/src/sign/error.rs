@@ -70,6 +70,8 @@ pub struct Unsigned {
     pub signers: Vec<KeyId>,
     /// Keys that count and have signatures here: of other roots, or forged.
     pub wrong: Vec<KeyId>,
+    /// Hybrid keys that count, of whose two signatures over a root here one is missing or wrong: that of ML-DSA-65.
+    pub halved: Vec<KeyId>,
     /// Other keys with signatures here.
     pub others: Vec<KeyId>,
     /// Signatures of minisign's old kind.
@@ -85,6 +87,13 @@ impl fmt::Display for Unsigned {
         if !self.wrong.is_empty() {
             write!(f, "\n  wrong: a signature of key {} is not of this root", ids(&self.wrong))?;
         }
+        if !self.halved.is_empty() {
+            write!(
+                f,
+                "\n  wrong: key {} has signed it with Ed25519 alone; its signature of ML-DSA-65 is missing or wrong",
+                ids(&self.halved)
+            )?;
+        }
         if !self.others.is_empty() {
             write!(f, "\n  found: signatures by other keys: {}", ids(&self.others))?;
         }
@@ -94,7 +103,11 @@ impl fmt::Display for Unsigned {
         if self.malformed > 0 {
             write!(f, "\n  found: something in the place of signatures that is not a signature")?;
         }
-        if self.wrong.is_empty() && self.others.is_empty() && self.legacy + self.malformed == 0 {
+        if self.wrong.is_empty()
+            && self.halved.is_empty()
+            && self.others.is_empty()
+            && self.legacy + self.malformed == 0
+        {
             write!(f, ": there is no signature at all")?;
         }
         Ok(())

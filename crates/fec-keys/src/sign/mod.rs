@@ -8,9 +8,13 @@
 //! A signature is over a root, so that encoders know nothing of it before the root is there. Readers collect the texts
 //! of annexes unread, until all encodings are found. Then [`Trust`] says which roots the caller's keys have signed, and
 //! the choice is among these. No other decision rests on a signature.
+//!
+//! A hybrid key has a key of ML-DSA-65 (FIPS 204) beside, and makes minisign's signature with a line more. Whoever has
+//! its public key wants both signatures: an attacker who breaks one of the two has nothing yet.
 
 mod error;
 mod id;
+mod ml_dsa;
 mod public;
 mod secret;
 mod signature;

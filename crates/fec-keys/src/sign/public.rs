@@ -2,7 +2,8 @@
 
 use super::error::SignError;
 use super::id::KeyId;
-use super::signature::{Signature, hashed};
+use super::ml_dsa;
+use super::signature::{Signature, hashed, post_quantum_message};
 use super::text;
 use ed25519_dalek::VerifyingKey;
 use fec_base::error::{Action, Error, Result};
@@ -10,40 +11,62 @@ use fec_core::digest::Digest;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The first bytes of public keys and of secret keys.
 pub(super) const ALGORITHM: [u8; 2] = *b"Ed";
+/// The same of hybrid keys.
+pub(super) const HYBRID: [u8; 2] = *b"EM";
+/// Bytes of a public key of Ed25519: algorithm, number and key.
+const CLASSIC_LEN: usize = 42;
 /// Most bytes of a file with a public key.
 const LONGEST_FILE: usize = 4096;
 
-/// A public key of minisign, whose signatures count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A public key of minisign, or a hybrid one, whose signatures count.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Signer {
     pub(super) id: KeyId,
     pub(super) key: [u8; 32],
+    /// The key of ML-DSA-65 that has to sign too.
+    pub(super) post_quantum: Option<Arc<ml_dsa::PublicKey>>,
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_hybrid() { ", hybrid" } else { "" };
+        write!(f, "Signer({}{kind})", self.id)
+    }
 }
 
 impl fmt::Display for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
-        f.write_str(&text::encoded(&bytes))
+        f.write_str(&text::encoded(&self.bytes()))
     }
 }
 
 impl FromStr for Signer {
     type Err = SignError;
 
-    /// Parses the 56 characters of a public key, `RW…`.
+    /// Parses the 56 characters of a public key, `RW…`, or the 2660 of a hybrid one, `RU…`.
     fn from_str(line: &str) -> std::result::Result<Signer, SignError> {
-        let bytes = text::decoded::<42>(line)
-            .ok_or(SignError::NotAPublicKey("a public key has 56 characters, RW… (base64)"))?;
-        let (algorithm, rest) = bytes.split_at(2);
+        const WRONG: SignError =
+            SignError::NotAPublicKey("a public key has 56 characters, RW… (base64), or 2660, RU…");
+        let classic = text::decoded::<CLASSIC_LEN>(line).map(|bytes| bytes.to_vec());
+        let hybrid =
+            || text::decoded::<{ CLASSIC_LEN + ml_dsa::PUBLIC_LEN }>(line).map(|bytes| bytes.to_vec());
+        let bytes = classic.or_else(hybrid).ok_or(WRONG)?;
+        let (head, post_quantum) = bytes.split_at(CLASSIC_LEN);
+        let (algorithm, rest) = head.split_at(2);
         let (id, key) = rest.split_at(8);
-        if algorithm != ALGORITHM {
-            return Err(SignError::NotAPublicKey("its algorithm is not Ed25519"));
-        }
         let id = KeyId(id.try_into().expect("eight bytes"));
-        Ok(Signer { id, key: key.try_into().expect("32 bytes") })
+        let key = key.try_into().expect("32 bytes");
+        match (<[u8; 2]>::try_from(algorithm).expect("two bytes"), post_quantum.try_into().ok()) {
+            (ALGORITHM, None) => Ok(Signer { id, key, post_quantum: None }),
+            (HYBRID, Some(post_quantum)) => {
+                Ok(Signer { id, key, post_quantum: Some(Arc::new(post_quantum)) })
+            }
+            _ => Err(SignError::NotAPublicKey("its algorithm is not Ed25519, nor that with ML-DSA-65")),
+        }
     }
 }
 
@@ -67,8 +90,27 @@ impl Signer {
 
     /// The text of the key's file.
     pub fn to_text(&self) -> String {
-        let bytes = [&ALGORITHM[..], &self.id.0, &self.key].concat();
-        text::commented(&format!("minisign public key {}", self.id), &bytes).to_string()
+        let kind = if self.is_hybrid() { "fec (Ed25519 and ML-DSA-65)" } else { "minisign" };
+        text::commented(&format!("{kind} public key {}", self.id), &self.bytes()).to_string()
+    }
+
+    /// Algorithm, key number, and the keys.
+    fn bytes(&self) -> Vec<u8> {
+        let (algorithm, post_quantum) = match &self.post_quantum {
+            None => (ALGORITHM, &[][..]),
+            Some(key) => (HYBRID, &key[..]),
+        };
+        [&algorithm[..], &self.id.0, &self.key, post_quantum].concat()
+    }
+
+    /// Tells whether a key of ML-DSA-65 has to sign too.
+    pub fn is_hybrid(&self) -> bool {
+        self.post_quantum.is_some()
+    }
+
+    /// The part that minisign knows: its signatures count without those of ML-DSA-65.
+    pub fn classic(&self) -> Signer {
+        Signer { post_quantum: None, ..self.clone() }
     }
 
     /// The name of the key in signatures.
@@ -88,6 +130,17 @@ impl Signer {
 
     /// Tells whether a signature, known to come from the key's owner, is over `root`.
     pub(super) fn signs(&self, root: &Digest, signature: &Signature) -> bool {
+        self.signs_classically(root, signature)
+            && self.post_quantum.as_ref().is_none_or(|key| {
+                let message = post_quantum_message(root, signature.trusted_comment());
+                signature
+                    .post_quantum()
+                    .is_some_and(|signature| ml_dsa::verifies(key, message.as_bytes(), &signature))
+            })
+    }
+
+    /// Like [`Signer::signs`], but by Ed25519 alone.
+    pub(super) fn signs_classically(&self, root: &Digest, signature: &Signature) -> bool {
         self.verifies(&hashed(root), &signature.signed)
     }
 

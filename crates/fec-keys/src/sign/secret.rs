@@ -2,8 +2,9 @@
 
 use super::error::{MOST_BLOCKS, MOST_MEMORY, SignError};
 use super::id::KeyId;
-use super::public::{ALGORITHM, Signer};
-use super::signature::{METADATA, PREHASHED, Signature, hashed};
+use super::ml_dsa;
+use super::public::{ALGORITHM, HYBRID, Signer};
+use super::signature::{METADATA, PREHASHED, Signature, hashed, post_quantum_message};
 use super::text;
 use crate::passphrases::make_key;
 use blake2::digest::consts::U32;
@@ -14,7 +15,10 @@ use fec_base::io::output::write_secret;
 use fec_base::io::system;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
+use hkdf::Hkdf;
+use sha2::Sha256;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use zeroize::Zeroizing;
 
@@ -32,14 +36,18 @@ const CHECKSUM: [u8; 2] = *b"B2";
 /// The limits in new files: 256 MiB and about a second.
 const NEW_MEMORY: u64 = 1 << 28;
 const NEW_WORK: u64 = 1 << 23;
+/// The info of HKDF for the seed of ML-DSA-65.
+const DERIVED: &[u8] = b"fec/1 signatures: ML-DSA-65";
 /// r of scrypt.
 const R: u32 = 8;
 
 /// A secret key. It is overwritten when it is dropped.
 pub struct SecretKey {
     id: KeyId,
-    /// The seed and the public key.
+    /// The seed and the public key of Ed25519.
     bytes: Zeroizing<[u8; 64]>,
+    /// The seed of ML-DSA-65, of a hybrid key.
+    post_quantum: Option<ml_dsa::Seed>,
 }
 
 impl std::fmt::Debug for SecretKey {
@@ -49,11 +57,23 @@ impl std::fmt::Debug for SecretKey {
 }
 
 impl SecretKey {
-    /// A new key, from the system's source of randomness.
+    /// A new key of minisign, from the system's source of randomness.
     ///
     /// # Errors
     /// Those of that source.
     pub fn generate() -> Result<SecretKey> {
+        SecretKey::generated(false)
+    }
+
+    /// A new hybrid key: its signatures are those of Ed25519 and of ML-DSA-65.
+    ///
+    /// # Errors
+    /// Those of the system's source of randomness.
+    pub fn generate_hybrid() -> Result<SecretKey> {
+        SecretKey::generated(true)
+    }
+
+    fn generated(is_hybrid: bool) -> Result<SecretKey> {
         let (mut id, mut seed) = ([0; 8], Zeroizing::new([0; 32]));
         random(&mut id)?;
         random(&mut seed[..])?;
@@ -61,22 +81,32 @@ impl SecretKey {
         let mut bytes = Zeroizing::new([0; 64]);
         bytes[..32].copy_from_slice(&seed[..]);
         bytes[32..].copy_from_slice(pair.verifying_key().as_bytes());
-        Ok(SecretKey { id: KeyId(id), bytes })
+        let post_quantum = is_hybrid.then(|| post_quantum_seed(&bytes));
+        Ok(SecretKey { id: KeyId(id), bytes, post_quantum })
     }
 
     /// A key from its two halves, which must belong together.
-    fn new(id: KeyId, bytes: Zeroizing<[u8; 64]>) -> std::result::Result<SecretKey, SignError> {
+    fn new(
+        id: KeyId,
+        bytes: Zeroizing<[u8; 64]>,
+        is_hybrid: bool,
+    ) -> std::result::Result<SecretKey, SignError> {
         SigningKey::from_keypair_bytes(&bytes)
             .map_err(|_| SignError::NotASecretKey("its halves do not belong together"))?;
-        Ok(SecretKey { id, bytes })
+        let post_quantum = is_hybrid.then(|| post_quantum_seed(&bytes));
+        Ok(SecretKey { id, bytes, post_quantum })
     }
 
     /// The public key.
     pub fn signer(&self) -> Signer {
-        Signer { id: self.id, key: self.bytes[32..].try_into().expect("32 bytes") }
+        let post_quantum = self.post_quantum.as_ref().map(|seed| Arc::from(ml_dsa::public_key(seed)));
+        Signer { id: self.id, key: self.bytes[32..].try_into().expect("32 bytes"), post_quantum }
     }
 
     /// Signs a root, with the time of the system's clock.
+    ///
+    /// # Panics
+    /// The system has no randomness for a hybrid key, as in the other calls that sign.
     pub fn sign_root(&self, root: &Digest) -> Signature {
         self.sign_root_at(root, now())
     }
@@ -97,7 +127,11 @@ impl SecretKey {
         let signature = pair.sign(&hashed(root)).to_bytes();
         let global = pair.sign(&[&signature[..], trusted.as_bytes()].concat()).to_bytes();
         let signed = [&PREHASHED[..], &self.id.0, &signature].concat();
-        let text = text::signature(&signed, trusted, &global);
+        let post_quantum = self.post_quantum.as_ref().map(|seed| {
+            let message = post_quantum_message(root, trusted);
+            ml_dsa::sign(seed, message.as_bytes()).expect("the system has randomness")
+        });
+        let text = text::signature(&signed, trusted, &global, post_quantum.as_ref().map(|made| &made[..]));
         Signature::parse(text.as_bytes()).expect("it has the form of a signature")
     }
 
@@ -107,12 +141,14 @@ impl SecretKey {
     /// Those of the system's source of randomness; [`SignError::Memory`].
     pub fn to_text(&self, passphrase: Option<&str>) -> Result<Zeroizing<String>> {
         let mut stored = Zeroizing::new([0; STORED_LEN]);
-        stored[..2].copy_from_slice(&ALGORITHM);
+        let is_hybrid = self.post_quantum.is_some();
+        stored[..2].copy_from_slice(if is_hybrid { &HYBRID } else { &ALGORITHM });
         stored[4..6].copy_from_slice(&CHECKSUM);
         stored[HEAD_LEN..][..8].copy_from_slice(&self.id.0);
         stored[HEAD_LEN + 8..][..64].copy_from_slice(&self.bytes[..]);
+        let kind = if is_hybrid { "fec (Ed25519 and ML-DSA-65)" } else { "minisign" };
         let comment = match passphrase {
-            None => "minisign secret key, not encrypted",
+            None => format!("{kind} secret key, not encrypted"),
             Some(passphrase) => {
                 stored[2..4].copy_from_slice(&SCRYPT);
                 random(&mut stored[6..38])?;
@@ -121,10 +157,10 @@ impl SecretKey {
                 let sum = checksum(&stored);
                 stored[HEAD_LEN + 72..].copy_from_slice(&sum[..]);
                 encrypt(&mut stored, passphrase).map_err(|cause| Error::new(Action::MakeKey, cause))?;
-                "minisign encrypted secret key"
+                format!("{kind} encrypted secret key")
             }
         };
-        Ok(text::commented(comment, &stored[..]))
+        Ok(text::commented(&comment, &stored[..]))
     }
 
     /// Writes the key's file, which only its owner may read. The file must not exist.
@@ -169,8 +205,8 @@ impl StoredKey {
         let [_, key] = lines.ok_or(wrong("its file should have a line of comment and a line of base64"))?;
         let stored = StoredKey(text::decoded::<STORED_LEN>(key).ok_or(wrong("its length is wrong"))?);
         let head = &stored.0[..HEAD_LEN];
-        if head[..2] != ALGORITHM || head[4..6] != CHECKSUM {
-            return Err(wrong("its algorithm is not Ed25519"));
+        if head[..2] != ALGORITHM && head[..2] != HYBRID || head[4..6] != CHECKSUM {
+            return Err(wrong("its algorithm is not Ed25519, nor that with ML-DSA-65"));
         }
         if head[2..4] != SCRYPT && head[2..4] != UNENCRYPTED {
             return Err(wrong("it is not encrypted the way minisign does it"));
@@ -202,8 +238,17 @@ impl StoredKey {
         }
         let id = KeyId(stored[HEAD_LEN..][..8].try_into().expect("eight bytes"));
         let bytes = Zeroizing::new(stored[HEAD_LEN + 8..][..64].try_into().expect("64 bytes"));
-        SecretKey::new(id, bytes)
+        SecretKey::new(id, bytes, stored[..2] == HYBRID)
     }
+}
+
+/// The seed of ML-DSA-65 that follows from the seed of Ed25519. An attacker who breaks the public key of the latter has
+/// the scalar that a hash makes of that seed, and not the seed.
+fn post_quantum_seed(bytes: &[u8; 64]) -> ml_dsa::Seed {
+    let mut seed = Zeroizing::new([0; 32]);
+    let made = Hkdf::<Sha256>::new(None, &bytes[..32]).expand(DERIVED, &mut seed[..]);
+    made.expect("32 bytes are not too many");
+    seed
 }
 
 /// BLAKE2b-256 of algorithm, key number, seed and public key.

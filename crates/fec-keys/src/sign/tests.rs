@@ -4,6 +4,8 @@ use super::*;
 use fec_base::error::{Cause, Class};
 use fec_core::digest::Digest;
 
+mod hybrid;
+
 /// Output of `minisign -G -W`, and of the same with the passphrase "correct horse" where memory was short, so that the
 /// key takes 128 MiB.
 const PUBLIC: &str = "RWQUKmQkwEBZPqn1ZuG2dCqEgdnOqUWhBFyTYcydInRQrjuKD21hLwRu";
@@ -50,6 +52,14 @@ fn signature(text: &str) -> Signature {
 
 fn secret(text: &str, passphrase: Option<&str>) -> SecretKey {
     StoredKey::parse(text).expect("a secret key").open(passphrase).expect("it opens")
+}
+
+/// A key with the number of another.
+fn with_number(key: &SecretKey, id: KeyId) -> SecretKey {
+    let text = key.to_text(None).expect("its file");
+    let mut bytes = text::decoded::<158>(text.lines().nth(1).expect("lines")).expect("158 bytes");
+    bytes[54..62].copy_from_slice(&id.0);
+    secret(&text::commented("a key", &bytes[..]), None)
 }
 
 #[test]
@@ -237,11 +247,7 @@ fn a_root_is_signed_when_one_of_the_signers_signed_it() {
 /// Anybody can make a key with the number of another key.
 #[test]
 fn a_key_with_the_number_of_another_is_not_that_key() {
-    let text = SecretKey::generate().expect("a key").to_text(None).expect("its file");
-    let mut bytes = text::decoded::<158>(text.lines().nth(1).expect("lines")).expect("158 bytes");
-    bytes[54..62].copy_from_slice(&signer(PUBLIC).id.0);
-    let forger = secret(&text::commented("a key", &bytes[..]), None);
-    let forged = forger.sign_root(&root());
+    let forged = with_number(&SecretKey::generate().expect("a key"), signer(PUBLIC).id()).sign_root(&root());
     assert_eq!(forged.id(), signer(PUBLIC).id());
     assert!(!signer(PUBLIC).has_signed(&root(), &forged));
     let trust = Trust { signers: vec![signer(PUBLIC)], detached: vec![forged] };

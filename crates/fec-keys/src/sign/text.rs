@@ -54,10 +54,11 @@ pub(super) fn commented(comment: &str, bytes: &[u8]) -> Zeroizing<String> {
     Zeroizing::new(format!("{UNTRUSTED}{comment}\n{}\n", *encoded(bytes)))
 }
 
-/// A signature's file.
-pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8]) -> String {
+/// A signature's file, with the signature of ML-DSA-65 of hybrid keys.
+pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8], post_quantum: Option<&[u8]>) -> String {
     let comment = "signature of a root of fec";
-    format!("{}{TRUSTED}{trusted}\n{}\n", *commented(comment, signed), *encoded(global))
+    let fifth = post_quantum.map(|signature| format!("{}\n", *encoded(signature))).unwrap_or_default();
+    format!("{}{TRUSTED}{trusted}\n{}\n{fifth}", *commented(comment, signed), *encoded(global))
 }
 
 /// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8.

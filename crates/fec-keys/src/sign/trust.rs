@@ -59,17 +59,22 @@ impl Trust {
         });
         let signed: Vec<Signed> = signed.collect();
         if signed.is_empty() {
-            return Err(SignError::Unsigned(Box::new(self.unsigned(found))));
+            let halved = made.iter().filter(|(signer, signature)| {
+                roots.iter().any(|root| signer.signs_classically(root, signature))
+            });
+            let halved = halved.map(|(signer, _)| signer.id()).collect();
+            return Err(SignError::Unsigned(Box::new(self.unsigned(found, halved))));
         }
         Ok(signed)
     }
 
     /// The findings, when no signature counts.
-    fn unsigned(&self, found: &Signatures) -> Unsigned {
+    fn unsigned(&self, found: &Signatures, halved: BTreeSet<KeyId>) -> Unsigned {
         let ids: BTreeSet<KeyId> = self.detached.iter().chain(found.iter()).map(Signature::id).collect();
         let signers: BTreeSet<KeyId> = self.signers.iter().map(Signer::id).collect();
         Unsigned {
-            wrong: ids.intersection(&signers).copied().collect(),
+            wrong: ids.intersection(&signers).filter(|id| !halved.contains(id)).copied().collect(),
+            halved: halved.into_iter().collect(),
             others: ids.difference(&signers).copied().take(MOST_NAMED).collect(),
             signers: signers.into_iter().collect(),
             legacy: found.legacy,

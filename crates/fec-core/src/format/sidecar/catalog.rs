@@ -217,7 +217,7 @@ impl Catalog {
             || packed.windows(2).any(|pair| pair[0] == pair[1]);
         let is_wide = self.groups.iter().any(|group| matches!(group.code, GroupCode::Wide(_)));
         let says_runs = self.groups.iter().any(SidecarGroup::says_run);
-        u32::from(shares) * SHARES | u32::from(is_wide) * WIDE | u32::from(says_runs) * RUNS
+        u32::from(shares) * SHARES + u32::from(is_wide) * WIDE + u32::from(says_runs) * RUNS
     }
 
     /// Checks that all bytes of files lie in existing positions, and that no two share a place, or all of it if they
