@@ -78,6 +78,7 @@ fn rows_at_any_address_and_nothing_outside_them() {
 
 /// Threads that each take a piece of all rows make the same set.
 #[test]
+#[cfg_attr(target_family = "wasm", ignore = "it has no threads")]
 fn pieces_of_columns_make_the_whole() {
     let code = Code::new(33, 67).unwrap();
     let row_len = 41 * 64 * 9;

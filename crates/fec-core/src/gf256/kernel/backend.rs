@@ -10,6 +10,8 @@ use super::contract::{Kernel, Matrix, Rows};
 #[cfg(target_arch = "aarch64")]
 use super::isa::neon;
 use super::isa::scalar;
+#[cfg(target_feature = "simd128")]
+use super::isa::simd128;
 #[cfg(target_arch = "x86_64")]
 use super::isa::{avx2, avx512_gfni, ssse3};
 use super::loops::matrix::groups;
@@ -28,6 +30,8 @@ static KERNELS: &[&Kernel] = &[
     &ssse3::KERNEL,
     #[cfg(target_arch = "aarch64")]
     &neon::KERNEL,
+    #[cfg(target_feature = "simd128")]
+    &simd128::KERNEL,
     &scalar::KERNEL,
 ];
 

@@ -74,7 +74,7 @@
 
 // A build with the portable kernel alone leaves much of the shared code unused.
 #![cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")),
     allow(dead_code, unused_imports, unused_macros)
 )]
 

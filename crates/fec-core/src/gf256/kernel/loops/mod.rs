@@ -15,7 +15,7 @@ pub(crate) mod passes;
 pub(crate) mod runner;
 pub(crate) mod stream_loops;
 pub(crate) mod tail;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 pub(crate) mod two_layers;
 
 pub(crate) use area_far::area_far;
@@ -31,5 +31,5 @@ pub(crate) use passes::passes;
 pub(crate) use runner::runner;
 pub(crate) use stream_loops::stream_loops;
 pub(crate) use tail::tail;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 pub(crate) use two_layers::two_layers;

@@ -36,7 +36,7 @@ pub(super) struct TracingKernel {
 pub(super) fn of(backend: Backend) -> &'static TracingKernel {
     match (backend.kernel.table_len, backend.kernel.stream.width) {
         (1, _) => &bytes::KERNEL,
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
         (32, 16) => &vectors_16::KERNEL,
         #[cfg(target_arch = "x86_64")]
         (32, 32) => &vectors_32::KERNEL,
@@ -173,7 +173,7 @@ tracing! {
     passes: { loops::four_layers! { #[cfg(true)] } }, columns: None, {}
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 tracing! {
     vectors_16: width: 16, table_len: 32, sums: 4, passes: { loops::two_layers! { #[cfg(true)] } },
     columns: Some(|tables, src, dst, tile, moves| group(tables.as_chunks().0, src, dst, tile, moves)),

@@ -4,7 +4,7 @@ use super::access::{Access, AccessKind, Visitor};
 use super::kernels;
 use super::recorder::{WatchedRow, recorded};
 use crate::gf256::kernel::backend::Backend;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 use crate::gf256::kernel::isa::nibble;
 use crate::gf256::kernel::tuning::Walk;
 
@@ -89,7 +89,7 @@ fn rest(done: usize, read: &[&[u8]], written: &[&[u8]], visit: &mut Visitor<'_>)
 
 /// The read of a factor's packed table, once for all of a row.
 fn packed(backend: Backend, factor: u8, visit: &mut Visitor<'_>) {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
     if backend.kernel.table_len == nibble::TABLE_LEN {
         visit(Access::of(nibble::table(factor), AccessKind::Read));
     }
