@@ -132,7 +132,7 @@ deploy:
   before_script:
     - mv dist built && rm dist.shards/dist.tar.00[0-3].shard
     - !reference [.fec, before_script]
-  after_script: [diff -r dist built]
+  script: [!reference [.fec-restore, script], diff -r dist built, touch deployed]
 YAML
     git add .
     git commit -qm project
@@ -140,6 +140,12 @@ YAML
     run() { gitlab-ci-local --shell-executor-no-image --cwd . "$@" > "$said" 2>&1; }
     run || { cat "$said" >&2; fail "the jobs of GitLab fail"; }
     grep -q '10 of 14 shards intact, 0 damaged, 4 missing' "$said" || { cat "$said" >&2; fail "the lost shards are not told"; }
+    [ -e deployed ] || { cat "$said" >&2; fail "what stands behind the restore did not run"; }
+    # With too few shards nothing behind the restore runs.
+    rm deployed
+    sed -i 's/00\[0-3\]/00[0-5]/' .gitlab-ci.yml
+    ! run || { cat "$said" >&2; fail "a job without enough shards passes"; }
+    [ ! -e deployed ] || { cat "$said" >&2; fail "what was not restored is deployed"; }
     # Another digest of the package.
     sed -i "s/FEC_SHA256: .*/FEC_SHA256: '$(printf %064d 0)'/" .gitlab-ci.yml
     ! run build || { cat "$said" >&2; fail "a package with another digest is run"; }

@@ -4,7 +4,7 @@
 #
 #   scripts/checks/test-wasm.sh [--speed]
 #
-# With --speed: GB/s of originals on one thread, as the difference of runs with few and with many rounds, median of five.
+# With --speed: GB/s of originals on one thread, by the difference of runs with few and many rounds, median of five.
 # Needs Node 20 or newer, and rustup, which brings the standard library of wasm32-wasip1. Without these it does nothing.
 #
 #   CARGO_TARGET_DIR   it builds in the folder wasm in there

@@ -98,6 +98,8 @@ pub fn run(options: &Options, progress: &dyn RunProgress) -> Result<BenchReport>
     let disturbed = options.preset != Preset::Model && !interference.causes().is_empty();
     let sentence = headline::headline(options.preset, &findings.tables);
     let headline = match &machine.emulated {
+        // The model counts, and means the same wherever it runs.
+        Some(by) if options.preset == Preset::Model => format!("emulated by {by}; {sentence}"),
         Some(by) => format!("emulated by {by}: no speed here means anything; it {sentence}"),
         None if disturbed => format!("{sentence} (other work disturbed it)"),
         None => sentence,

@@ -422,7 +422,7 @@ fn one_file_that_fails_does_not_stop_the_others() {
     let list = b"nosuch\na\ndeep\ntaken\nfifo\n-\ng\n";
     let args = ["encode", "--files-from", "-", "--json", "-o", "{}.fec"];
     let output = arena.pipe(args, list);
-    expect(&output, 2);
+    expect(&output, 4);
     let told: Vec<(Value, Value)> =
         lines(&output).iter().map(|line| (line["input"].clone(), line["exit_code"].clone())).collect();
     let expected = [

@@ -7,7 +7,6 @@ use crate::line::values::{root, sidecar_redundancy};
 
 use clap::Args;
 use fec_core::digest::Digest;
-use fec_keys::sign::Signer;
 use fec_sidecar::protect::Redundancy;
 use std::path::PathBuf;
 
@@ -104,7 +103,7 @@ pub(crate) struct Protect {
     /// With --update: only if the sidecar as it is now is signed with this public key: RW… itself, or its .pub file.
     /// With --sign it is that of the same key, unless others are given
     #[arg(long, value_name = "PUB", value_parser = sign::signer, help_heading = "Signatures")]
-    pub(crate) signer: Vec<Signer>,
+    pub(crate) signer: Vec<sign::NamedSigner>,
     /// The file of the signature, which is read, and with --sign written [default: X.fecp.minisig]
     #[arg(long, value_name = "FILE", help_heading = "Signatures")]
     pub(crate) signature: Option<PathBuf>,

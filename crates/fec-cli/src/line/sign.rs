@@ -25,7 +25,7 @@ pub(crate) struct Trusted {
     /// Accept only what is signed with this public key: RW… of minisign itself, or a .pub file. May be given several
     /// times: the signature of one of them is enough
     #[arg(long, value_name = "PUB", value_parser = signer)]
-    pub(crate) signer: Vec<Signer>,
+    pub(crate) signer: Vec<NamedSigner>,
     /// Also take the signature in this file [default: of a sidecar, X.fecp.minisig]
     #[arg(long, value_name = "FILE", requires = "signer")]
     pub(crate) signature: Option<PathBuf>,
@@ -34,7 +34,22 @@ pub(crate) struct Trusted {
     pub(crate) read: OnceLock<Signature>,
 }
 
+/// A public key, and the word that named it. Advice repeats the word: some keys take half a screen.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedSigner {
+    pub(crate) key: Signer,
+    pub(crate) word: String,
+}
+
+impl NamedSigner {
+    /// A key that nobody named, by itself.
+    pub(crate) fn of(key: Signer) -> NamedSigner {
+        NamedSigner { word: key.to_string(), key }
+    }
+}
+
 /// A public key, or the path of its file.
-pub(crate) fn signer(text: &str) -> Result<Signer, String> {
-    text.parse().or_else(|_| Signer::read(Path::new(text)).map_err(|e| e.to_string()))
+pub(crate) fn signer(text: &str) -> Result<NamedSigner, String> {
+    let key = text.parse().or_else(|_| Signer::read(Path::new(text)).map_err(|e| e.to_string()))?;
+    Ok(NamedSigner { key, word: text.to_owned() })
 }

@@ -108,7 +108,8 @@ impl<'a> Proofs<'a> {
     }
 
     fn signers(&self) -> String {
-        let signers = self.trusted.signer.iter().map(|signer| format!(" --signer {signer}"));
+        let signers =
+            self.trusted.signer.iter().map(|named| format!(" --signer {}", quoted(Path::new(&named.word))));
         let signature = self.trusted.signature.iter().map(|path| format!(" --signature {}", quoted(path)));
         signers.chain(signature).collect()
     }

@@ -17,30 +17,31 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit codes, in increasing gravity. README and the manual page list them.
+/// The exit codes, in increasing gravity: that of several things is the gravest, so that nothing which trying again may
+/// help hides what it does not. README and the manual page list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Everything that was asked is true.
     Done,
     /// Verify found damage, but the payload can be restored; or a benchmark became slower.
     Mendable,
+    /// Wrong use, or a refusal before any work.
+    Usage,
+    /// An input or output failed, or the input changed while it was read.
+    Io,
+    /// A limit was exceeded, or the input needs something that this build does not know.
+    Refused,
     /// The payload cannot be restored whole.
     Lost,
     /// The content is not the one that the root promises.
     Untrue,
-    /// A limit was exceeded, or the input needs something that this build does not know.
-    Refused,
-    /// An input or output failed, or the input changed while it was read.
-    Io,
-    /// Wrong use, or a refusal before any work.
-    Usage,
     /// A signal ended the run. The results up to then were printed.
     Interrupted,
 }
 
-/// The exit code of several things: the gravest. Wrong use of a path hides no damage of another.
+/// The exit code of several things.
 pub(crate) fn gravest(exits: impl Iterator<Item = Exit>) -> Exit {
-    exits.max_by_key(|exit| (*exit != Exit::Done, *exit != Exit::Usage, *exit)).unwrap_or(Exit::Done)
+    exits.max().unwrap_or(Exit::Done)
 }
 
 impl Exit {

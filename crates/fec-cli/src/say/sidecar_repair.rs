@@ -55,6 +55,9 @@ pub(crate) struct Report {
     /// The command that protects what was edited, if more was edited than could be made what it was.
     #[serde(skip)]
     update: Option<String>,
+    /// The command that records the inodes and times which mending gave to files, if all is mended now.
+    #[serde(skip)]
+    record: Option<String>,
     #[serde(skip)]
     renamed: String,
     /// Entries in `left` that may be rotten instead.
@@ -155,7 +158,14 @@ impl Report {
         };
         let list = |entries: &[usize]| entries.iter().map(entry).collect();
         let undo = how.undo.filter(|undo| undo.exists());
+        let is_whole = mended.failed.is_empty()
+            && mended.left.is_empty()
+            && mended.left_out.is_empty()
+            && mended.sidecar_left.is_none();
+        let has_marks = !mended.mended.is_empty() && !sidecar.stats().marks.is_empty();
+        let is_recordable = is_whole && has_marks && how.out.is_none() && !how.dry_run;
         Report {
+            record: is_recordable.then(|| advice.update.clone()),
             form: "sidecar",
             sidecar: show(sidecar.path()),
             root: hex(&sidecar.root()),
@@ -245,6 +255,11 @@ impl Report {
         self.list_left_out(&mut out);
         self.fetched.iter().for_each(|fetched| out.push_str(&fetched.describe()));
         self.describe_mended(would, &mut out);
+        if let Some(record) = &self.record {
+            out.push_str(&format!(
+                "what was mended has new times of change; to record them, so that damage can be told from edits:\n  {record}\n"
+            ));
+        }
         self.describe_left(&mut out);
         out.push_str(&self.renamed);
         if let Some((undo, base)) = &self.undo_with {

@@ -135,7 +135,11 @@ impl SendReport {
     }
 
     pub(crate) fn describe(&self) -> String {
-        let there = if self.kept > 0 { format!(", {} were there already", self.kept) } else { String::new() };
+        let there = if self.kept > 0 {
+            format!(", {} were there already, as sizes and first bytes tell", self.kept)
+        } else {
+            String::new()
+        };
         let mut out = format!(
             "{}: {} in {} of {} + {} shards -> {}: {} sent ({}){there}\n",
             input_name(&self.input),
@@ -342,8 +346,12 @@ impl VerifyReport {
             }
             match weakest.margin.shards.unwrap_or_default() {
                 0.. => {
-                    let _ =
-                        writeln!(out, "it can be restored, and survives the loss of {}", weakest.survives);
+                    let far = if self.deep { "" } else { "as far as sizes and first bytes tell, " };
+                    let _ = writeln!(
+                        out,
+                        "{far}it can be restored, and survives the loss of {}",
+                        weakest.survives
+                    );
                 }
                 margin => {
                     let few = counted(-margin, "shard");

@@ -131,7 +131,10 @@ impl RepairReport {
             out.push_str(if self.is_denied { DENIED } else { "" });
         }
         if out.is_empty() {
-            out.push_str("nothing is missing\n");
+            out.push_str(match self.deep {
+                true => "nothing is missing\n",
+                false => "nothing is missing, as far as sizes and first bytes tell\n",
+            });
         }
         let how = how_looked(self.deep);
         let _ = write!(out, "{how}; {} moved, {:.2} s", bytes(self.moved_bytes), self.seconds);

@@ -156,7 +156,7 @@ fn a_listed_name_does_not_leave_the_folder_of_outputs() {
         .current_dir(arena.path("in"))
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
     let said = text(&output.stderr);
     assert_eq!(said.matches("with .. in its path").count(), 2, "{said}");
     assert!(arena.path("in/out/good.fec").exists(), "{said}");

@@ -211,6 +211,11 @@ fn names_that_are_wrong_are_told() {
         (&["verify", "holiday-photos-2024"][..], "holiday-photos-2024"),
         (&["decode", "a.fec", "-i", "keys/mine.txt"], "keys/mine.txt"),
         (&["verify", "a.fec", "--root", "@roots/mine.txt"], "roots/mine.txt"),
+        (
+            &["verify", "a.fec", "--root", "@root"],
+            "'@root' for '--root <HEX|@FILE>': read root: No such file",
+        ),
+        (&["verify", "a.fec", "--root", "@the-root-of-all"], "read the-root-of-all: No such file"),
         (&["verify", "a.fec", "--signer", "keys/mine.pub"], "keys/mine.pub"),
         (&["verify", "a.fec", "--max-memory", "1 lot"], "1 lot"),
         (&["verify", "a.fec", "--recieve"], "--recieve"),

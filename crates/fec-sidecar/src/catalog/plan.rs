@@ -52,6 +52,18 @@ impl Redundancy {
         Redundancy(self.0.max(as_all.min(10_000).min(in_room) as u32))
     }
 
+    /// The redundancy of `new` positions that files have grown by. Damage that hits this share of all blocks at random
+    /// hits few blocks unevenly: they get four standard deviations more, up to 16 shards, but at most one recovery
+    /// shard per original, unless more were asked for.
+    pub(crate) fn of_grown(self, new: u64) -> Redundancy {
+        const MOST_MORE: u64 = 16;
+        let new = new.max(1);
+        let share = (new * u64::from(self.0)).div_ceil(10_000);
+        let more = (4 * share.isqrt() + 2).min(MOST_MORE);
+        let parts = (share + more).min(new) * 10_000 / new;
+        Redundancy(self.0.max(parts as u32))
+    }
+
     /// Recovery shards for k originals: ⌈k·r⌉.
     fn recovery(self, k: u64) -> u64 {
         (k * u64::from(self.0)).div_ceil(10_000)
@@ -366,6 +378,22 @@ mod tests {
         ] {
             let (code, found) = Redundancy(parts).shape(positions, block);
             assert_eq!((code.k(), code.m(), found), (k, m, sets), "{parts} of {positions}");
+        }
+    }
+
+    #[test]
+    fn what_files_have_grown_by_can_lose_as_much_as_the_rest() {
+        for (parts, new, m) in [
+            (1600, 0, 1),
+            (1600, 1, 1),
+            (1600, 5, 5),
+            (1600, 50, 8 + 4 * 2 + 2),
+            (1600, 5000, 800 + 16),
+            (10_000, 50, 50),
+            (20_000, 50, 100),
+        ] {
+            let (code, _) = Redundancy(parts).of_grown(new).shape(new, 4096);
+            assert_eq!(code.m(), m, "{parts} of {new}");
         }
     }
 

@@ -323,7 +323,7 @@ impl Update<'_> {
             let least = if self.leaving.is_some() { *len_anew / LEFT_OVER } else { 0 };
             let left = (self.longest(*len_anew).saturating_sub(start + copied * block) / 2).max(least);
             let redundancy = match self.job.appends {
-                true => self.redundancy(),
+                true => self.redundancy().of_grown(positions),
                 false => self.redundancy().of_few(positions, lives, left / block),
             };
             let (code, sets) = redundancy.shape(positions, block);

@@ -134,3 +134,24 @@ fn a_copy_of_another_name_is_the_folder_if_it_is_named() {
     let found = examine(&sidecar, &base, Scope::All, &context()).unwrap();
     assert!(found.entries.iter().all(|report| report.state == State::Missing));
 }
+
+/// In a folder that is not new, because something was moved there, the rest is new, at any depth.
+#[test]
+fn what_is_new_beside_what_was_moved_is_counted() {
+    for (at, new) in
+        [("d/to/small", "d/to/new"), ("d/to/far/small", "d/to/far/new"), ("d/to/far/small", "d/to/new/a")]
+    {
+        let arena = Arena::furnished();
+        arena.protect(&How::of_percent(100));
+        fs::create_dir_all(arena.path(at).parent().unwrap()).unwrap();
+        fs::rename(arena.path("d/small"), arena.path(at)).unwrap();
+        assert_eq!(look(&arena, "d.fecp").2.unprotected.count, 0, "{at}");
+        arena.write(new, b"new");
+        let (_, _, found) = look(&arena, "d.fecp");
+        let first = if new == "d/to/new/a" { "d/to/new" } else { new };
+        assert_eq!(
+            (found.unprotected.count, found.unprotected.first.as_deref()),
+            (1, Some(first.as_bytes()))
+        );
+    }
+}

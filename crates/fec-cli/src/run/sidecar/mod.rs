@@ -23,6 +23,7 @@ use crate::run::target::{ENDING, beside, is_dash, quoted};
 use crate::say::advice::Advice;
 use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
+use fec_base::error::Action;
 use fec_base::io::base::Base;
 use fec_base::names::{show, show_input};
 use fec_core::digest::Digest;
@@ -61,8 +62,15 @@ pub(crate) fn of_file(path: &Path, open: &Open) -> Option<PathBuf> {
     beside(path).filter(|sidecar| sidecar.is_file() && is_one(sidecar).unwrap_or(true)).filter(is_open)
 }
 
-/// Refuses options for sidecars with the failure `why`. A sealed sidecar gets advice to give its key instead.
+/// Refuses options for sidecars with the failure `why`. A sealed sidecar gets advice to give its key instead. A path
+/// that is not there may be one, of a disk that is not mounted.
 pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> Failure {
+    let absent = |path: &&PathBuf| !is_dash(path) && path.symlink_metadata().is_err();
+    if let Some((path, cause)) =
+        paths.iter().find(absent).and_then(|path| Some((path, path.metadata().err()?)))
+    {
+        return Failure::io(Action::Read, path, cause);
+    }
     match paths {
         [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path).unwrap_or(false) => {
             needs_key(path, command, None)

@@ -2,7 +2,7 @@
 
 use crate::line;
 use crate::line::seal::Open;
-use crate::line::sign::Trusted;
+use crate::line::sign::{NamedSigner, Trusted};
 use crate::plan::check;
 use crate::plan::protect::{self as plan, FOUND, Found};
 use crate::run::inputs::listed;
@@ -182,12 +182,12 @@ impl<'a> Signing<'a> {
 
     /// The signer that the sidecar must have before an update: rot and forgeries must not be signed.
     fn trust_before(&self, root: Option<Digest>) -> Result<Option<Trust>> {
-        let mut signers = self.args.signer.clone();
-        if signers.is_empty() && root.is_none() {
-            signers.extend(self.key.as_ref().map(SecretKey::signer));
+        let mut signer = self.args.signer.clone();
+        if signer.is_empty() && root.is_none() {
+            signer.extend(self.key.as_ref().map(|key| NamedSigner::of(key.signer())));
         }
         let signature = Some(self.place.clone()).filter(|place| place.exists());
-        sign::trust_of_sidecar(&Trusted { signer: signers, signature, ..Trusted::default() }, self.sidecar)
+        sign::trust_of_sidecar(&Trusted { signer, signature, ..Trusted::default() }, self.sidecar)
     }
 
     fn explain(&self, error: fecfile::Error) -> Failure {

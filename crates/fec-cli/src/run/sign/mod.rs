@@ -1,6 +1,6 @@
 //! Signatures over roots: the keys that a command line names, and reports on signatures.
 
-use crate::line::sign::{Secret, Trusted};
+use crate::line::sign::{NamedSigner, Secret, Trusted};
 use crate::plan::{check, keys};
 use crate::say::failure::{Failure, Result};
 use crate::system::passphrase;
@@ -11,7 +11,7 @@ use fec_base::io::output::{Policy, check_absent, check_folder, write_text};
 use fec_base::io::small;
 use fec_base::names::{show, show_input};
 use fec_core::digest::Digest;
-use fec_keys::sign::{SecretKey, Signature, StoredKey, Trust};
+use fec_keys::sign::{SecretKey, Signature, Signer, StoredKey, Trust};
 use fec_sidecar::signature_path;
 use fecfile::{Error, ErrorKind};
 use std::path::Path;
@@ -61,7 +61,12 @@ pub(crate) fn trust(trusted: &Trusted) -> Result<Option<Trust>> {
         return Ok(None);
     }
     let detached = trusted.signature.iter().map(|path| named(trusted, path)).collect::<Result<_>>()?;
-    Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+    Ok(Some(Trust { signers: keys(&trusted.signer), detached }))
+}
+
+/// The public keys that were named.
+pub(crate) fn keys(named: &[NamedSigner]) -> Vec<Signer> {
+    named.iter().map(|named| named.key.clone()).collect()
 }
 
 /// The signature of --signature, read at the first call.
@@ -89,7 +94,7 @@ pub(crate) fn trust_of_sidecar(trusted: &Trusted, sidecar: &Path) -> Result<Opti
         Err(Error { kind: ErrorKind::Io(e), .. }) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    Ok(Some(Trust { signers: trusted.signer.clone(), detached }))
+    Ok(Some(Trust { signers: keys(&trusted.signer), detached }))
 }
 
 /// Refuses a signature path that nobody named and that is no regular file: reading a FIFO there would never end.

@@ -71,7 +71,7 @@ pub(crate) fn surveyed(
     for path in &survey.sidecars {
         checks.sidecar(path, None)?;
     }
-    for path in &survey.unknown {
+    for path in survey.unknown.iter().filter(|path| !lies_beside(survey, path)) {
         let failure = if is_plain(path) { foreign() } else { not_encoded() };
         checks.add(Row::failed(show(path), &failure))?;
     }
@@ -132,9 +132,17 @@ fn is_bare(survey: &Survey, path: &Path) -> bool {
     path.is_dir() && !holds(survey, path)
 }
 
-/// Tells whether nothing was found in one of several named folders.
+/// Tells whether nothing was found in one of several named places.
 pub(crate) fn has_bare(survey: &Survey, paths: &[PathBuf]) -> bool {
-    paths.len() > 1 && paths.iter().any(|path| is_bare(survey, path))
+    let has_unknown = || survey.unknown.iter().any(|path| !lies_beside(survey, path));
+    paths.len() > 1 && (paths.iter().any(|path| is_bare(survey, path)) || has_unknown())
+}
+
+/// Tells whether a named file in which nothing was found lies among the shard files of an encoding, as where all files
+/// of a folder are named: it may be a damaged one.
+fn lies_beside(survey: &Survey, path: &Path) -> bool {
+    let mut shards = survey.encodings.iter().filter(|place| place.form == Form::Shards);
+    shards.any(|place| place.paths.iter().any(|file| file.parent() == path.parent()))
 }
 
 /// Tells whether a named folder holds an encoding or a sidecar, or has a sidecar.

@@ -30,9 +30,11 @@ impl Files<'_> {
         let patterns = Patterns::of(&exclusion, self.sidecar.believed_policy());
         let omitted = self.omitted();
         let mut unprotected = Unprotected::default();
-        for folder in entries.iter().filter(|entry| entry.kind == EntryKind::Folder) {
+        let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
+        let mut folders: Vec<Box<[u8]>> = folders.map(|entry| entry.path.clone()).collect();
+        while let Some(folder) = folders.pop() {
             // A folder that cannot be listed is missing, or no folder any more.
-            let _ = self.base.visit(&folder.path, |path, kind| {
+            let _ = self.base.visit(&folder, |path, kind| {
                 if entries.binary_search_by(|entry| (*entry.path).cmp(path)).is_ok() {
                     return;
                 }
@@ -46,6 +48,10 @@ impl Files<'_> {
                 let is_omitted = omitted.binary_search_by(|omitted| (*omitted.path).cmp(path)).is_ok();
                 if is_omitted || patterns.leave_out(self.base, path, kind == FileType::Directory) {
                     return;
+                }
+                if moved.contains(path) && kind == FileType::Directory {
+                    // Beside what was moved there, things may be new.
+                    folders.push(path.into());
                 }
                 let is_left_out = || is_own() || is_of_sidecar(&self.base.place(path));
                 if !(moved.contains(path) || kind == FileType::RegularFile && is_left_out()) {

@@ -1,8 +1,8 @@
 //! 32 bytes at a time with WebAssembly's vectors: two lookups (`swizzle`) of 16 bytes per product, each table loaded
 //! once for two vectors.
 //!
-//! The engine that runs the module has as many registers as its machine: sixteen at least. A module has the instructions
-//! or it is not valid, so nothing is detected: a build without `simd128` has the portable kernel alone.
+//! The engine that runs the module has as many registers as its machine: sixteen at least. An engine without these
+//! instructions refuses the module, so nothing is detected: a build without `simd128` has the portable kernel alone.
 
 // Loads and stores go through pointers: helpers at the end of the file.
 #![allow(unsafe_code)]
