@@ -259,7 +259,7 @@ fn a_table_for_the_summary_of_a_job() {
     let roots: Vec<String> = said(&lines).lines().map(|line| line[..64].to_owned()).collect();
     flip(&arena.path("b|.fec"), 2000);
     let output = arena.expect(["verify", "a|.fec", "b|.fec", "none.fec", "--format", "markdown"], 4);
-    assert!(output.stdout.is_empty());
+    assert!(said(&output).contains("| **failed**: read none.fec: No such file"), "{output:?}");
     let output = arena.expect(["verify", "a|.fec", "b|.fec", "--format", "markdown"], 1);
     let expected = format!(
         "| encoding | state | intact | damaged | missing | may still be lost | proved by | root |\n|---|---|--:|--:|--:|--:|---|---|\n\
@@ -273,4 +273,69 @@ fn a_table_for_the_summary_of_a_job() {
     // A summary says what was proved.
     let args = ["verify", "a|.fec", "--format", "markdown", "--root", &roots[0]];
     assert!(said(&arena.expect(args, 0)).contains("| 2 | root | `"));
+}
+
+/// A named path that holds nothing counts, whatever the others hold, unless it lies among the shard files of one.
+#[test]
+fn a_named_file_that_is_no_encoding_is_told_beside_others() {
+    let arena = arena();
+    for name in ["one", "two"] {
+        arena.write(name, &payload(5, 3000));
+        arena.expect(["encode", name, "-o", &format!("{name}.shards/"), "-k", "3", "-m", "2", "-q"], 0);
+    }
+    arena.write("junk.shards", &payload(6, 100));
+    arena.write("one.shards/note", b"not a shard");
+    let all = |folder: &str| -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(arena.path(folder))
+            .unwrap()
+            .map(|file| file.unwrap().path().display().to_string())
+            .collect();
+        names.sort();
+        names
+    };
+    arena.expect(["verify", "one.shards", "junk.shards"], 2);
+    arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 2);
+    arena.expect([vec!["verify".to_owned()], all("one.shards")].concat(), 0);
+    // Beside something damaged, too; what is lost or another one is graver.
+    fs::remove_file(&all("two.shards")[0]).unwrap();
+    arena.expect(["verify", "one.shards", "two.shards"], 1);
+    arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 2);
+    all("two.shards")[..2].iter().for_each(|file| fs::remove_file(file).unwrap());
+    arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 3);
+}
+
+/// What is missing hides nothing that is lost, or is another payload: a job may try again after exit code 4.
+#[test]
+fn of_a_list_of_roots_the_gravest_code_counts() {
+    let arena = arena();
+    let list: String = ["right", "other", "lost", "absent"]
+        .map(|name| {
+            arena.write(name, name.as_bytes());
+            let made = arena.expect(["encode", name, "-o", &format!("{name}.fec")], 0);
+            format!("{}  {name}.fec\n", text(&made.stdout).trim())
+        })
+        .concat();
+    fs::copy(arena.path("right.fec"), arena.path("other.fec")).unwrap();
+    let bytes = arena.read("lost.fec");
+    arena.write("lost.fec", &bytes[..bytes.len() / 8]);
+    fs::remove_file(arena.path("absent.fec")).unwrap();
+    let of = |names: &[&str]| -> String {
+        list.lines()
+            .filter(|line| names.iter().any(|name| line.contains(&format!(" {name}."))))
+            .fold(String::new(), |all, line| all + line + "\n")
+    };
+    for (names, exit) in [
+        (&["right"][..], 0),
+        (&["right", "absent"], 4),
+        (&["lost", "absent"], 3),
+        (&["other", "absent"], 5),
+        (&["other", "lost", "absent", "right"], 5),
+    ] {
+        let output = arena.pipe(["verify", "--roots", "-"], of(names).as_bytes());
+        assert_eq!(output.status.code(), Some(exit), "{names:?}: {output:?}");
+    }
+    // A summary in Markdown says what failed as well.
+    let output = arena.run(["verify", "right.fec", "--root", &"1".repeat(64), "--format", "markdown"]);
+    expect(&output, 5);
+    assert!(text(&output.stdout).contains("| right.fec | **failed**: nothing of root 1111"), "{output:?}");
 }

@@ -172,7 +172,7 @@ const VERIFY: Command = Command {
         (&["deep"], &[SHARDS, CONTAINER, PIPE, SIDECAR, SEVERAL, SIDECARS, LIST, STORES]),
         (&["root"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SIDECARS, STORES, AUDIT]),
         (&["signer", "signature"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
-        (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST]),
+        (&["format"], &[SHARDS, CONTAINER, PIPE, SEVERAL, SIDECARS, LIST, STORES]),
         (&["need"], &[SHARDS, CONTAINER, PIPE, SEVERAL, LIST]),
         (&["identity", "passphrase"], &[SHARDS, CONTAINER, PIPE, SIDECAR, PART, SEVERAL, SIDECARS, LIST]),
         (&["base", "ignore"], &[SIDECAR, PART, SIDECARS]),

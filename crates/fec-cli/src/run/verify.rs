@@ -19,7 +19,7 @@ use crate::say::failure::{Exit, Failure, Result};
 use crate::say::signed::{SignedBy, proved_by};
 use crate::say::table::{self, Row};
 use crate::say::verify::{Asked, Report};
-use crate::settings::Settings;
+use crate::settings::{Settings, print_line};
 use fec_base::error::Action;
 use fec_base::io::temporary::parent;
 use fec_base::names::{show, show_input};
@@ -35,6 +35,19 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pub(crate) fn run(args: &line::Verify, settings: &Settings) -> Result<Exit> {
+    let done = examined(args, settings);
+    if let (Err(failure), VerifyFormat::Markdown, false) =
+        (&done, args.format, settings.json || settings.quiet)
+        && failure.exit != Exit::Usage
+    {
+        // A summary says what failed as well.
+        let names: Vec<String> = args.inputs.iter().map(show_input).collect();
+        print_line(table::markdown(&[Row::failed(names.join(" "), failure)]).trim_end())?;
+    }
+    done
+}
+
+fn examined(args: &line::Verify, settings: &Settings) -> Result<Exit> {
     match Verify::of(args, settings.given)? {
         Verify::Stores => return stores::verify(args, settings),
         Verify::Audit => return stores::audit(args, settings),

@@ -1,7 +1,9 @@
 //! Reports of the commands on stores, as text and JSON.
 
 use crate::run::target::{Target, input_name, output_name};
+use crate::say::failure::Exit;
 use crate::say::state::Margin;
+use crate::say::table::Row;
 use crate::settings::Settings;
 use fec_base::names::{bytes, counted, hex, show};
 use fec_stores::places::Places;
@@ -9,7 +11,7 @@ use fec_stores::send::{Missing, Sent};
 use fec_stores::stored::{Stored, StoredRestored};
 use fec_stores::verify::StoredVerified;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -313,6 +315,26 @@ impl VerifyReport {
             places: places.len(),
             is_bare: verified.is_bare,
         }
+    }
+
+    /// The report as a line of a table.
+    pub(crate) fn row(&self, places: &Places, exit: Exit) -> Row {
+        let names: Vec<String> = (0..places.len()).map(|place| places.get(place).target.name()).collect();
+        let weakest = self.segments.iter().min_by_key(|segment| segment.margin.shards);
+        let counts = weakest.map(|segment| {
+            let damaged: BTreeSet<u32> = segment.damaged.iter().map(|(shard, _)| *shard).collect();
+            let missing = (self.k + self.m).saturating_sub(segment.intact + damaged.len());
+            [segment.intact, damaged.len(), missing]
+        });
+        let margin = weakest.map_or(self.margin, |segment| segment.margin);
+        let row = Row::of_stores(
+            names.join(", "),
+            &self.root,
+            (self.k, self.m),
+            counts.unwrap_or_default(),
+            (margin, self.deep, exit),
+        );
+        row.proved_by(Some("root".to_owned()))
     }
 
     pub(crate) fn describe(&self) -> String {

@@ -48,6 +48,9 @@ pub(crate) struct Row {
     exit_code: u8,
     #[serde(skip)]
     pub(crate) exit: Exit,
+    /// True if sizes and first bytes were all that was looked at.
+    #[serde(skip)]
+    is_glance: bool,
 }
 
 impl Row {
@@ -78,6 +81,7 @@ impl Row {
             error: None,
             exit_code: exit.code(),
             exit,
+            is_glance: false,
         }
     }
 
@@ -102,6 +106,7 @@ impl Row {
             error: None,
             exit_code: exit.code(),
             exit,
+            is_glance: false,
         }
     }
 
@@ -123,6 +128,33 @@ impl Row {
             entries: Some(entries),
             intact,
             ..Row::bare(path, "sidecar", state, exit)
+        }
+    }
+
+    /// A row for shards in stores: those of the segment that has the fewest to spare.
+    #[cfg(feature = "stores")]
+    pub(crate) fn of_stores(
+        path: String,
+        root: &str,
+        (k, m): (usize, usize),
+        [intact, damaged, missing]: [usize; 3],
+        (margin, deep, exit): (Margin, bool, Exit),
+    ) -> Row {
+        let state = match (exit, margin.shards) {
+            (Exit::Done, _) => State::Intact,
+            (_, Some(0..)) => State::Damaged,
+            _ => State::Lost,
+        };
+        Row {
+            root: Some(root.to_owned()),
+            is_glance: !deep,
+            k,
+            m,
+            intact,
+            damaged,
+            missing,
+            margin,
+            ..Row::bare(path, "stores", state, exit)
         }
     }
 
@@ -230,6 +262,7 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
             State::Failed => format!("**failed**: {}", cell(row.error.as_deref().unwrap_or_default())),
             State::Unopened => "**not looked at**: sealed".to_owned(),
         };
+        let state = if row.is_glance { state + ", by sizes and first bytes" } else { state };
         let numbers = match (row.state, row.entries) {
             (State::Failed, _) => [String::new(), String::new(), String::new()],
             (_, Some(all)) => [format!("{} of {all}", row.intact), String::new(), String::new()],

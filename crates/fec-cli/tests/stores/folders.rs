@@ -178,13 +178,22 @@ fn damage_deep_inside_is_found_by_deep_and_mended() {
         let middle = fs::metadata(&shards[1]).unwrap().len() as usize / 2;
         flip(&shards[1], middle);
     }
-    expect(&sent.fec("verify", &[]), 0);
+    // Without --deep the verdict says what was looked at.
+    let told = sent.fec("verify", &[]);
+    expect(&told, 0);
+    assert!(
+        text(&told.stdout).contains("as far as sizes and first bytes tell, it can be restored"),
+        "{told:?}"
+    );
+    let table = |more: &[&str]| text(&sent.fec("verify", &[&["--format", "markdown"], more].concat()).stdout);
+    assert!(table(&[]).contains("| intact, by sizes and first bytes | "), "{}", table(&[]));
+    assert!(table(&["--deep"]).contains("| **damaged**, can be restored | "), "{}", table(&["--deep"]));
     let report = sent.json("verify", &["--deep"], 1);
     let damaged: usize =
         report["segments"].as_array().unwrap().iter().map(|s| s["damaged"].as_array().unwrap().len()).sum();
     assert_eq!(damaged, 2);
     sent.comes_back();
-    assert!(text(&sent.fec("repair", &["--now"]).stderr).contains("nothing is missing"));
+    assert!(text(&sent.fec("repair", &["--now"]).stderr).contains("nothing is missing, as far as"));
     let told = text(&sent.fec("repair", &["--now", "--deep", "-n"]).stderr);
     assert!(told.contains("2 shards would be made anew"), "{told}");
     expect(&sent.fec("repair", &["--now", "--deep"]), 0);

@@ -47,7 +47,20 @@ const OF_USE: [(&str, &[&str]); 4] = [
             "--timeout",
         ],
     ),
-    ("verify", &["--audit", "--deep", "--from", "--limit", "--retries", "--root", "--spool", "--timeout"]),
+    (
+        "verify",
+        &[
+            "--audit",
+            "--deep",
+            "--format",
+            "--from",
+            "--limit",
+            "--retries",
+            "--root",
+            "--spool",
+            "--timeout",
+        ],
+    ),
     (
         "repair",
         &[

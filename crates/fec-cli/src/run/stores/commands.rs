@@ -1,7 +1,7 @@
 //! The commands on stores: from arguments to the library, and from results to reports.
 
 use crate::line::stores::{Limits, Network};
-use crate::line::{Decode, Encode, Repair, Verify};
+use crate::line::{Decode, Encode, Repair, Verify, VerifyFormat};
 use crate::plan::decode::recorded;
 use crate::plan::stores as places;
 use crate::run::encode::root_file;
@@ -10,6 +10,7 @@ use crate::say::failure::{Exit, Failure, Result, say};
 use crate::say::state::Outcome;
 use crate::say::stores::{DecodeReport, SendReport, VerifyReport};
 use crate::say::stores_repair::RepairReport;
+use crate::say::table;
 use crate::settings::{Settings, print_line, report_failure};
 use fec_base::io::output::{Policy, check_absent};
 use fec_base::io::small;
@@ -117,7 +118,11 @@ pub(crate) fn verify(args: &Verify, settings: &Settings) -> Result<Exit> {
     let verified = stored.verify(args.deep, &context).map_err(moved("verify", &args.network))?;
     let report = VerifyReport::new(&stored, &verified, &places, started);
     let exit = verified.class().map_or(Exit::Done, Exit::from);
-    settings.report_here(&report, exit, &report.describe())?;
+    let text = match args.format {
+        VerifyFormat::Text => report.describe(),
+        VerifyFormat::Markdown => table::markdown(&[report.row(&places, exit)]),
+    };
+    settings.report_here(&report, exit, &text)?;
     settings.report_damage(exit, || {
         let can = if verified.margin() < 0 { "cannot" } else { "can" };
         format!("{}: shards are missing or damaged; the payload {can} be restored", hex(&stored.root()))
