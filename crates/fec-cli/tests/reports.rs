@@ -304,7 +304,7 @@ fn a_named_file_that_is_no_encoding_is_told_beside_others() {
     arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 3);
 }
 
-/// What is missing hides nothing that is lost, or is another payload: a job may try again after exit code 4.
+/// A missing encoding hides none that is lost, or is another payload: a job may try again after exit code 4.
 #[test]
 fn of_a_list_of_roots_the_gravest_code_counts() {
     let arena = arena();
