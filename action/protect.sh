@@ -7,13 +7,14 @@
 set -euo pipefail
 
 fail() { echo "::error::protect: $*" >&2; exit 1; }
-number() { [[ $2 =~ ^[0-9]{1,3}$ ]] || fail "$1 is a number, not '$2'"; }
+number() { [[ $2 =~ ^(0|[1-9][0-9]{0,2})$ ]] || fail "$1 is a number, not '$2'"; }
 number k "$K"
 number m "$M"
 number domains "$DOMAINS"
 # NAME becomes a part of paths, of artifacts' names and of keys.
 [[ $NAME =~ ^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$ ]] || fail "the name '$NAME' is not made of letters, digits, '.', '_' and '-'"
 ((DOMAINS >= 1 && DOMAINS <= 10)) || fail "there may be 1 to 10 domains, not $DOMAINS"
+((DOMAINS <= K + M)) || fail "$K + $M shards are too few for $DOMAINS domains"
 # A domain must not hold more shards than may be lost.
 ((M == 0 || DOMAINS == 1 || (K + M + DOMAINS - 1) / DOMAINS <= M)) ||
     fail "$DOMAINS domains for $K + $M shards: one domain would hold more than the $M shards that may be lost"

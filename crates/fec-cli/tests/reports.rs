@@ -302,6 +302,9 @@ fn a_named_file_that_is_no_encoding_is_told_beside_others() {
     arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 2);
     all("two.shards")[..2].iter().for_each(|file| fs::remove_file(file).unwrap());
     arena.expect(["verify", "one.shards", "two.shards", "junk.shards"], 3);
+    // Fewer than restore it are never enough.
+    let output = arena.expect(["verify", "two.shards", "--need", "1"], 3);
+    assert!(said(&output).contains("not enough: 3 of each set are needed to restore, and only 2 are intact"));
 }
 
 /// A missing encoding hides none that is lost, or is another payload: a job may try again after exit code 4.

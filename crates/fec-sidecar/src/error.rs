@@ -92,9 +92,14 @@ pub enum SidecarError {
     /// The files do not lie where the sidecar lies.
     #[error("the files that it protects do not lie in its folder; when it was made, their base was {} from there", show_bytes(.0))]
     BaseNeeded(Vec<u8>),
-    /// Damage exceeds the recovery shards by this number of lost bytes.
-    #[error("{} are lost beyond repair; nothing was changed", bytes(*.0))]
-    BeyondRepair(u64),
+    /// Damage exceeds the recovery shards.
+    #[error("{} are lost beyond repair; nothing was changed", bytes(*.lost))]
+    BeyondRepair {
+        /// Lost bytes.
+        lost: u64,
+        /// True if a partial repair would mend something.
+        is_partly_mendable: bool,
+    },
     /// All blocks of a file have their digests, but the file has another one.
     #[error("{} is not what the sidecar says, although all its blocks are: whoever made the sidecar cheated or erred", show_bytes(.0))]
     Contradiction(Vec<u8>),
@@ -241,7 +246,7 @@ impl Cause for SidecarError {
             | SidecarError::ReadOnly
             | SidecarError::NoList
             | SidecarError::AtWork => Class::Io,
-            SidecarError::TooFewPieces | SidecarError::BeyondRepair(_) => Class::Lost,
+            SidecarError::TooFewPieces | SidecarError::BeyondRepair { .. } => Class::Lost,
             SidecarError::OtherRoot(_)
             | SidecarError::OtherMetadata(_)
             | SidecarError::Contradiction(_)

@@ -99,7 +99,10 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 /// Hundredths of a per cent.
 fn hundredths(text: &str, wrong: &str) -> Result<u32, String> {
     let wrong = || wrong.to_owned();
-    let number = text.strip_suffix('%').ok_or_else(|| format!("write it with %, as in {text}%"))?;
+    let number = text.strip_suffix('%').ok_or_else(|| match hundredths(&format!("{text}%"), "") {
+        Ok(1..) => format!("write it with %, as in {text}%"),
+        _ => wrong(),
+    })?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if fraction.is_empty() || fraction.len() > 2 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong());

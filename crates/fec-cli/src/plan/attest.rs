@@ -24,7 +24,7 @@ pub(crate) const REFUSALS: Table<line::Attest> = refusals! {
 /// The refusals of what was found. The value `{why}` says what is wrong with a statement.
 pub(crate) const FOUND: Table<Found> = refusals! {
     |found| *found == Found::NoRoots => "attest {path}: it is no file of roots", MADE_BY;
-    |found| *found == Found::TooManyRoots => "attest {path}: it has more than 1 MiB", "attest shorter lists of roots";
+    |found| *found == Found::TooManyRoots => "attest {path}: it is no file of roots, or one of more than 1 MiB", "attest the file that --root-file or > made, or shorter lists";
     |found| *found == Found::NoStatement => "read {path}: it is no statement of fec attest: {why}",
         "of a bundle it is the payload:\n  jq -r .dsseEnvelope.payload BUNDLE | base64 -d > STATEMENT";
 };

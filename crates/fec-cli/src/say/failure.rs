@@ -270,7 +270,10 @@ fn sidecar_help(cause: &SidecarError) -> Option<&'static str> {
         SidecarError::Ambiguous(_) => "choose one with --root",
         SidecarError::OtherRoot(_) => "is it the right root, and the right sidecar?",
         SidecarError::BaseNeeded(_) => "name it with --base",
-        SidecarError::BeyondRepair(_) => "fec verify lists what is lost; --partial mends what can be mended",
+        SidecarError::BeyondRepair { is_partly_mendable: true, .. } => {
+            "fec verify lists what is lost; --partial mends what can be mended"
+        }
+        SidecarError::BeyondRepair { .. } => "fec verify lists what is lost",
         SidecarError::NotAState => "choose another name with --state",
         SidecarError::OtherState => {
             "give each sidecar a list of its own with --state; if this one is of no use any more, remove it"
@@ -415,6 +418,11 @@ pub(crate) fn help(error: &Error) -> Option<String> {
     }
 }
 
+/// Tells whether a place is a file that begins as a sidecar does.
+fn is_sidecar(place: &Place) -> bool {
+    matches!(place, Place::Path(path) if fec_sidecar::Sidecar::starts(path).unwrap_or(false))
+}
+
 fn help_of_kind(error: &Error) -> Option<&'static str> {
     Some(match &error.kind {
         ErrorKind::IsFolder if error.action == Action::Write => {
@@ -438,6 +446,9 @@ fn help_of_kind(error: &Error) -> Option<&'static str> {
         ErrorKind::IsSymlink => "name the file that it leads to",
         ErrorKind::Exists if error.action == Action::Keep => {
             "choose another name with --undo: this one may hold what an earlier repair wrote over"
+        }
+        ErrorKind::Exists if error.action == Action::Protect && !is_sidecar(&error.place) => {
+            "if it is a damaged sidecar, fec repair mends it; else remove it, or choose another name with -o"
         }
         ErrorKind::Exists if error.action == Action::Protect => {
             "to protect later changes too:\n  fec protect --update PATH\nto start over, and give up what it can still mend: -f"

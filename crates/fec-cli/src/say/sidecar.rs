@@ -346,10 +346,16 @@ impl Report {
             return;
         }
         if !self.mendable {
-            out.push_str(&format!(
-                "{} of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n",
-                bytes(self.lost_bytes)
-            ));
+            let lost = bytes(self.lost_bytes);
+            out.push_str(&match examined.is_partly_mendable() {
+                true => format!(
+                    "{lost} of the files cannot be mended; to mend what can be:\n  fec repair --partial {sidecar}\n"
+                ),
+                false => format!(
+                    "{lost} of the files cannot be mended; if there is a copy of them elsewhere, as they were:\n  \
+                     fec repair --from URL {sidecar}\n"
+                ),
+            });
             out.push_str(&give_up(examined, &format!("{}{}", self.advice.update, self.pruned)));
             return;
         }

@@ -256,9 +256,7 @@ impl Report {
         self.fetched.iter().for_each(|fetched| out.push_str(&fetched.describe()));
         self.describe_mended(would, &mut out);
         if let Some(record) = &self.record {
-            out.push_str(&format!(
-                "what was mended has new times of change; to record them, so that damage can be told from edits:\n  {record}\n"
-            ));
+            out.push_str(&format!("so that the next damage can be told from edits:\n  {record}\n"));
         }
         self.describe_left(&mut out);
         out.push_str(&self.renamed);

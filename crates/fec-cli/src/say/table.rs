@@ -178,8 +178,13 @@ impl Row {
     }
 
     pub(crate) fn failed(path: String, failure: &Failure) -> Row {
-        // The first line is the reason. The other lines list what is there.
-        let error = failure.message.lines().next().map(str::to_owned);
+        // The first line is the reason. The other lines list what is there: another root says that something was replaced.
+        let mut lines = failure.message.lines();
+        let found = |line: &str| line.trim_start().starts_with("found: root ");
+        let error = lines.next().map(|reason| match lines.next().filter(|line| found(line)) {
+            Some(other) => format!("{reason}; {}", other.trim_start()),
+            None => reason.to_owned(),
+        });
         Row { error, ..Row::bare(path, "unknown", State::Failed, failure.exit) }
     }
 

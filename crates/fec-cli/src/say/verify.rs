@@ -106,6 +106,15 @@ pub(crate) struct Asked {
     pub(crate) most_memory: u64,
 }
 
+impl Asked {
+    /// Tells whether as many shards as were asked for are intact, and the payload can be restored, unless only some of
+    /// its shard files were named; `None` if no number was.
+    pub(crate) fn has_enough(&self, verified: &Verified) -> Option<bool> {
+        let is_lost = !self.files && verified.is_restorable == Some(false) || verified.is_seal_lost();
+        self.need.map(|need| verified.least() >= need && !is_lost)
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     form: &'static str,
@@ -190,7 +199,7 @@ impl Report {
             given: verified.given(),
             files: asked.files,
             need: asked.need,
-            enough: asked.need.map(|need| verified.least() >= need && !verified.is_seal_lost()),
+            enough: asked.has_enough(verified),
             least: verified.least(),
             restorable: verified.is_restorable,
             needs_memory: Some(verified.shape.set_bytes()).filter(|need| *need > asked.most_memory),
@@ -351,6 +360,10 @@ impl Report {
             (Some(_), _) if self.seal_places == Some(0) => {
                 out.push_str("not enough: the payload is sealed, and every copy of its seal is lost\n");
             }
+            (Some(_), _) if !self.files && self.restorable == Some(false) => out.push_str(&format!(
+                "not enough: {} of each set are needed to restore, and only {} {is_or_are} intact\n",
+                self.k, self.least
+            )),
             (Some(need), _) => out.push_str(&format!(
                 "not enough: {need} of each set are asked for, and only {} {is_or_are} intact\n",
                 self.least

@@ -11,8 +11,9 @@ use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Time that an interrupted run has to end by itself.
@@ -93,12 +94,24 @@ fn remove_soon() -> bool {
 /// True if the process is aborting.
 static ABORTS: AtomicBool = AtomicBool::new(false);
 
+/// The list by which another run goes on with what this one has begun.
+static LIST: OnceLock<PathBuf> = OnceLock::new();
+
+/// Notes the path of the list by which another run goes on with what this one has begun, if it is there at the end.
+pub(crate) fn goes_on_by(list: PathBuf) {
+    let _ = LIST.set(list);
+}
+
 /// Prints the reason for the end. On a terminal the cursor stands behind `^C`, or in the bar. The lock of standard
 /// error is not used: its holder may be waiting for a reader.
 fn say_interrupted() {
     let start = if io::stderr().is_terminal() { "\n" } else { "" };
-    let what =
-        if stdout_took_data() { "standard output got only a part" } else { "nothing partial was left" };
+    let is_begun = || LIST.get().is_some_and(|list| list.symlink_metadata().is_ok());
+    let what = match stdout_took_data() {
+        true => "standard output got only a part",
+        false if is_begun() => "some of it is done; the same command goes on",
+        false => "nothing partial was left",
+    };
     let line = format!("{start}fec: interrupted: {what}\n");
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }

@@ -50,6 +50,7 @@ fn each_printed_command_works_where_it_is_printed() {
         let (name, make, options) = situations(&recipient).swap_remove(nth);
         age(&arena.write("d/a", &payload(1, 20_000)), 1);
         age(&arena.write("d/b", &payload(2, 20_000)), 2);
+        fs::create_dir(arena.path("d/void")).unwrap();
         let protect = ["protect", "d", "-q", "-r", "60%"].map(str::to_owned);
         arena.write("root", &run(&arena, &[&protect[..], &make].concat()).stdout);
         let top = if name == "base" { "copy/d" } else { "d" };
@@ -59,6 +60,7 @@ fn each_printed_command_works_where_it_is_printed() {
                 // A command without --base would mend this one.
                 flip(&arena.path(format!("d/{file}")), 700);
             }
+            fs::create_dir(arena.path("copy/d/void")).unwrap();
         }
         let (a, b) = (arena.path(top).join("a"), arena.path(top).join("b"));
         let beside = seen(&arena.path("d"));
@@ -86,12 +88,18 @@ fn each_printed_command_works_where_it_is_printed() {
         verify(0);
         edit(&b, b"edited again");
         run_printed(&arena, &verify(1), "to make it what it was", &recipient, 0);
-        // Everything is lost.
+        // Everything is lost but a folder, which can be mended; then nothing can.
         let kept = [&a, &b].map(|path| fs::read(path).unwrap());
         [&a, &b].into_iter().for_each(|path| fs::remove_file(path).unwrap());
-        let said = run_printed(&arena, &verify(3), "to mend what can be", &recipient, 3);
-        assert!(!said.contains("nothing to repair"), "{name}: {said}");
         let repair = [&["repair".to_owned(), "d.fecp".to_owned()][..], &options].concat();
+        for said in [verify(3), text(&run(&arena, &repair).stderr)] {
+            assert!(!said.contains("--partial") && said.contains("fec repair --from URL "), "{name}: {said}");
+        }
+        let void = arena.path(top).join("void");
+        fs::remove_dir(&void).unwrap();
+        let said = run_printed(&arena, &verify(3), "to mend what can be", &recipient, 3);
+        assert!(!said.contains("nothing to repair") && void.is_dir(), "{name}: {said}");
+        fs::remove_dir(&void).unwrap();
         let refused = text(&run(&arena, &repair).stderr);
         run_printed(&arena, &refused, "to see what is lost", &recipient, 3);
         run_printed(&arena, &refused, "to mend what can be", &recipient, 3);

@@ -34,6 +34,36 @@ fn a_repair_that_was_killed_can_be_run_again() {
     assert!(killed > 0, "each was faster than the first kill");
 }
 
+/// A repair that is interrupted says so: with a list of what it has begun beside the sidecar, that it goes on, and
+/// without one that nothing partial is there.
+#[test]
+fn an_interrupted_repair_tells_what_it_leaves() {
+    let arena = Arena::new();
+    age(&arena.write("d/large", &payload(1, 4_000_000)), 1);
+    protect(&arena, &["d", "-r", "100%"]);
+    let mut begun = 0;
+    for nth in 0..40u64 {
+        rot(&arena.path("d/large"), 1000, &vec![0xee; 1_500_000]);
+        age(&arena.path("d/large"), 1);
+        let mut child = arena.spawn(["repair", "d.fecp", "-q"]);
+        std::thread::sleep(Duration::from_millis(10) + Duration::from_micros(nth * 700));
+        let process = rustix::process::Pid::from_child(&child);
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
+        let mut said = String::new();
+        std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
+        let is_interrupted = child.wait().unwrap().code() == Some(130);
+        if arena.path("d.fecp.repairing").exists() {
+            assert_eq!(said, "fec: interrupted: some of it is done; the same command goes on\n");
+            begun += 1;
+        } else if is_interrupted {
+            assert_eq!(said, "fec: interrupted: nothing partial was left\n");
+        }
+        arena.expect(["repair", "d.fecp", "-q"], 0);
+        assert!(arena.read("d/large") == payload(1, 4_000_000));
+    }
+    println!("{begun} of 40 had begun");
+}
+
 /// Two repairs never write to one sidecar. Verifying it is always allowed.
 #[test]
 fn a_sidecar_that_somebody_works_on_is_left_alone() {

@@ -214,6 +214,13 @@ impl Examined {
         self.margin.damaged_bytes == 0
     }
 
+    /// Tells whether a partial repair would mend anything.
+    pub fn is_partly_mendable(&self) -> bool {
+        let is_lost = |report: &EntryReport| self.margin.damaged_entries.contains(&(report.entry as u32));
+        !self.sidecar_is_intact()
+            || self.entries.iter().any(|report| report.state.is_damage() && !is_lost(report))
+    }
+
     /// Tells whether the files are a copy without its times: few files with intact bytes have kept their time, and none
     /// its time of change and inode. Nothing tells damage from edits then.
     pub fn is_copy(&self) -> bool {

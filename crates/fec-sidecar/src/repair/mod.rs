@@ -23,6 +23,7 @@ pub(crate) mod undo;
 pub(crate) mod write;
 
 use crate::Sidecar;
+use crate::catalog::journal;
 use crate::repair::fetch::{Kept, fetch};
 pub use crate::repair::left_out::{LeftOut, Part};
 pub use crate::repair::mend::{Mend, Mended};
@@ -34,6 +35,12 @@ use crate::repair::write::Writer;
 use fec_base::context::Context;
 use fec_base::error::{Action, Result};
 use fec_base::io::base::Base;
+use std::path::{Path, PathBuf};
+
+/// The path of the list by which a repair goes on with what an earlier one had begun. It is there only meanwhile.
+pub fn list_path(sidecar: &Path) -> PathBuf {
+    journal::path_of(sidecar)
+}
 
 /// Repairs the files that a sidecar protects, and the sidecar.
 ///

@@ -98,7 +98,8 @@ impl<'a> Task<'a> {
             false => found.margin.damaged_bytes,
         };
         if lost > 0 && !how.partial {
-            let lost = SidecarError::BeyondRepair(lost);
+            let is_partly_mendable = how.revert || how.out.is_some() || found.is_partly_mendable();
+            let lost = SidecarError::BeyondRepair { lost, is_partly_mendable };
             return Err(Error::at(Action::Repair, sidecar.path(), lost));
         }
         Ok(())

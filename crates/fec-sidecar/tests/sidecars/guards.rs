@@ -255,7 +255,7 @@ fn a_folder_that_lost_too_much_is_not_dressed() {
     File::open(&folder).and_then(|file| file.set_modified(time)).expect("a time");
     fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("its mode");
     let error = place.repair(&Mend::default()).expect_err("too much is lost");
-    assert!(matches!(error.cause(), Some(SidecarError::BeyondRepair(_))), "{error}");
+    assert!(matches!(error.cause(), Some(SidecarError::BeyondRepair { .. })), "{error}");
     let meta = fs::metadata(&folder).expect("the folder");
     assert_eq!((meta.mode() & 0o7777, meta.modified().ok()), (mode, Some(time)));
     assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);

@@ -9,12 +9,13 @@ use crate::say::mirrors::Fetched;
 use crate::say::sidecar_repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
+use crate::system::signals;
 use fec_base::error::Action;
 use fec_base::io::base::{Base, Renamed};
 use fec_keys::age::Keys;
 use fec_sidecar::SidecarError;
 use fec_sidecar::examine::State;
-use fec_sidecar::repair::{Mend, Mirror, Mirrors, repair};
+use fec_sidecar::repair::{Mend, Mirror, Mirrors, list_path, repair};
 use fecfile::error::{Error, ErrorKind, Place};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
@@ -78,6 +79,7 @@ pub(crate) fn mend(
     }
     let proofs = Proofs::of_repair(args, settings);
     let advice = opened.advice(proofs);
+    signals::goes_on_by(list_path(sidecar.path()));
     let mended = repair(sidecar, base, &how, &context);
     let is_there = || sidecar.catalog().entries.iter().any(|entry| base.stat(&entry.path).is_ok());
     let fetched = mirrors.as_ref().map(|mirrors| Fetched::new(mirrors.fetched()));
@@ -121,7 +123,10 @@ fn explain(
     fetched: Option<&Fetched>,
     is_there: impl Fn() -> bool,
 ) -> Failure {
-    let is_beyond = matches!(error.cause(), Some(SidecarError::BeyondRepair(_)));
+    let is_partly_mendable = match error.cause() {
+        Some(SidecarError::BeyondRepair { is_partly_mendable, .. }) => Some(*is_partly_mendable),
+        _ => None,
+    };
     // Its name is that of the sidecar, or of its root.
     let is_of_stash = matches!(&error.place, Place::Path(path) if path.extension().is_some_and(|end| end == "fetched"))
         && matches!(error.kind, ErrorKind::Io(_) | ErrorKind::NoRoom { .. });
@@ -129,9 +134,14 @@ fn explain(
     if is_of_stash {
         return failure.help("--spool FOLDER names another folder for what is fetched");
     }
-    if !is_beyond {
-        return failure;
-    }
+    let Some(is_partly_mendable) = is_partly_mendable else { return failure };
+    let partial = match is_partly_mendable {
+        true => format!(
+            "to mend what can be mended:\n  fec repair --partial{} {named}\n",
+            proofs.how(&["--partial", "--dry-run"])
+        ),
+        false => String::new(),
+    };
     let copies = match fetched {
         Some(fetched) => format!("{}{}", fetched.describe(), fetched.advice()),
         None => format!(
@@ -142,10 +152,6 @@ fn explain(
     let failure = failure.of_kind(fetched.and_then(Fetched::kind));
     failure.help(match is_there() {
         false => format!("nothing is there; to see what to do:\n  fec verify {named}\n{copies}"),
-        true => format!(
-            "to see what is lost:\n  fec verify {named}\nto mend what can be mended:\n  \
-             fec repair --partial{} {named}\n{copies}",
-            proofs.how(&["--partial", "--dry-run"])
-        ),
+        true => format!("to see what is lost:\n  fec verify {named}\n{partial}{copies}"),
     })
 }

@@ -40,8 +40,7 @@ pub(crate) fn opens(
 
 /// The exit code for the findings, which depends on the question.
 pub(crate) fn exit(verified: &Verified, asked: &Asked) -> Exit {
-    if let Some(need) = asked.need {
-        let has_enough = verified.least() >= need && !verified.is_seal_lost();
+    if let Some(has_enough) = asked.has_enough(verified) {
         return if has_enough { Exit::Done } else { Exit::Lost };
     }
     match (verified.is_restorable, verified.is_intact()) {
