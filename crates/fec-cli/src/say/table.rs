@@ -178,7 +178,7 @@ impl Row {
     }
 
     pub(crate) fn failed(path: String, failure: &Failure) -> Row {
-        // The first line is the reason. The other lines list what is there: another root says that something was replaced.
+        // The first line is the reason. The others list what is there: another root is that of what took the place.
         let mut lines = failure.message.lines();
         let found = |line: &str| line.trim_start().starts_with("found: root ");
         let error = lines.next().map(|reason| match lines.next().filter(|line| found(line)) {
