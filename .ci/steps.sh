@@ -182,6 +182,10 @@ systems() {
         env "CC_$name=true" "CXX_$name=true" "AR_$name=true" cargo check --profile ci --locked --target "$machine" \
             --workspace 2>&1 | tee "$scratch/system" || return
         ! grep '^warning' "$scratch/system" || return
+        # The tests that .github/workflows/ci.yml runs on macOS.
+        [[ -n $long && $machine == *-apple-* ]] || continue
+        env "CC_$name=true" "CXX_$name=true" "AR_$name=true" cargo check --profile ci --locked --target "$machine" \
+            --tests -p fec-core -p fec-keys -p fecfile -p fec-live -p fec-bench || return
     done
 }
 
