@@ -33,6 +33,9 @@ const SHORT: &str = "ikjlmortR";
 const LEAST: usize = 4;
 /// Base64 characters of a minisign public key. A secret key has more.
 const PUBLIC_KEY: usize = 56;
+/// The algorithms at the start of secret keys with ML-DSA-65, in base64: without a passphrase, and with one.
+const HYBRID: &str = "RU0AAEIy";
+const ENCRYPTED_HYBRID: &str = "RU1TY0Iy";
 
 /// Most bytes of a message, and of a word in it. Each word is looked at from each of its bytes on.
 const LONGEST: usize = 16 << 10;
@@ -206,7 +209,7 @@ fn key(text: &str) -> Option<(usize, usize)> {
         // The key has several lines, whose ends may be escaped.
         return Some((0, run(text, |byte| is_base64(byte) || b"\n\\".contains(&byte))));
     }
-    let is_minisign = text.starts_with("RW");
+    let is_minisign = ["RW", HYBRID, ENCRYPTED_HYBRID].iter().any(|start| text.starts_with(start));
     let len = if is_minisign { run(text, is_base64) } else { 0 };
     (len > PUBLIC_KEY).then_some((0, len))
 }
@@ -316,6 +319,8 @@ mod tests {
             "AGE-SECRET-KEY-PQ-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZ",
             "AGE-PLUGIN-YUBIKEY-1QQQSYQCYQ5R",
             minisign.as_str(),
+            &minisign.replacen("RWRTY0Iy", HYBRID, 1),
+            &minisign.replacen("RWRTY0Iy", ENCRYPTED_HYBRID, 1),
             openssh,
             cut,
             &cut[37..],
