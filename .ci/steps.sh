@@ -289,6 +289,8 @@ python_module() {
 # The library for C, as a stranger gets it; its own tests are among those of the workspace.
 webassembly() { scripts/checks/test-wasm.sh; }
 
+emulated() { scripts/checks/test-emulated.sh; }
+
 c_library() { FEC_PROFILE=ci may_be_missing scripts/checks/test-c.sh; }
 
 # ---------------------------------------------------------------- only in .ci/nightly
