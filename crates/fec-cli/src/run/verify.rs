@@ -41,7 +41,10 @@ pub(crate) fn run(args: &line::Verify, settings: &Settings) -> Result<Exit> {
         && failure.exit != Exit::Usage
     {
         // A summary says what failed as well.
-        let names: Vec<String> = args.inputs.iter().map(show_input).collect();
+        let names: Vec<String> = match &args.stores.from[..] {
+            [] => args.inputs.iter().map(show_input).collect(),
+            places => places.iter().map(|place| show(Path::new(place))).collect(),
+        };
         print_line(table::markdown(&[Row::failed(names.join(" "), failure)]).trim_end())?;
     }
     done
