@@ -4,7 +4,7 @@
 //! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS). On a
 //! system without this call each part is opened alone, and must not be a link.
 
-use super::naming::{Name, rename_new, rename_over};
+use super::naming::{self, Name, Over};
 use super::read_only::{Access, MadeWritable, access_of_folder};
 use super::system::{self, PLACE};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
@@ -349,15 +349,12 @@ impl Holder<'_> {
         Ok(rustix::fs::linkat(&of.folder, &*of.name, &self.folder, &*self.name, AtFlags::empty())?)
     }
 
-    /// Gives this entry another name. Without `replace` it must be free.
+    /// Gives this entry another name, in place of an entry that `over` gives up.
     ///
     /// # Errors
-    /// Those of the system.
-    pub fn rename(&self, to: &Holder<'_>, replace: bool) -> io::Result<()> {
-        match replace {
-            true => rename_over(self.in_folder(), to.in_folder()),
-            false => rename_new(self.in_folder(), to.in_folder()),
-        }
+    /// `AlreadyExists` if another entry has the name; those of the system.
+    pub fn rename(&self, to: &Holder<'_>, over: Over) -> io::Result<()> {
+        naming::rename(self.in_folder(), to.in_folder(), over)
     }
 
     /// Removes a file or link.
@@ -475,11 +472,11 @@ mod tests {
         fs::write(place.path().join("new"), b"new").unwrap();
         let base = Base::open(place.path()).unwrap();
         let (new, old) = (base.holder(b"new").unwrap(), base.holder(b"old").unwrap());
-        let refused = new.rename(&old, false).unwrap_err();
+        let refused = new.rename(&old, Over::Nothing).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(place.path().join("old")).unwrap(), b"precious");
         assert_eq!(fs::read(place.path().join("new")).unwrap(), b"new");
-        new.rename(&old, true).unwrap();
+        new.rename(&old, Over::Anything).unwrap();
         assert_eq!(fs::read(place.path().join("old")).unwrap(), b"new");
         assert!(!place.path().join("new").exists());
     }

@@ -17,6 +17,7 @@
 pub mod bad_blocks;
 pub mod base;
 pub mod folder;
+pub mod look;
 pub mod memory;
 pub mod naming;
 pub mod output;
@@ -32,6 +33,7 @@ pub mod temporary;
 
 use crate::context::Progress;
 use crate::error::Place;
+use look::Look;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -117,6 +119,14 @@ pub trait ReadAt: Send + Sync {
         Some(offset..u64::MAX)
     }
 
+    /// The look of the file that holds the object; `None` if it is no file.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn look(&self) -> io::Result<Option<Look>> {
+        Ok(None)
+    }
+
     /// Fills `out` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -142,6 +152,10 @@ impl ReadAt for File {
 
     fn size(&self) -> io::Result<u64> {
         self.metadata().map(|meta| meta.len())
+    }
+
+    fn look(&self) -> io::Result<Option<Look>> {
+        Look::of_file(self).map(Some)
     }
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
@@ -184,6 +198,10 @@ impl<T: ReadAt + ?Sized> ReadAt for &T {
         (**self).next_data(offset)
     }
 
+    fn look(&self) -> io::Result<Option<Look>> {
+        (**self).look()
+    }
+
     fn size(&self) -> io::Result<u64> {
         (**self).size()
     }
@@ -198,6 +216,10 @@ impl<T: ReadAt + ?Sized> ReadAt for std::sync::Arc<T> {
         (**self).next_data(offset)
     }
 
+    fn look(&self) -> io::Result<Option<Look>> {
+        (**self).look()
+    }
+
     fn size(&self) -> io::Result<u64> {
         (**self).size()
     }
@@ -210,6 +232,10 @@ impl<T: ReadAt + ?Sized> ReadAt for Box<T> {
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         (**self).next_data(offset)
+    }
+
+    fn look(&self) -> io::Result<Option<Look>> {
+        (**self).look()
     }
 
     fn size(&self) -> io::Result<u64> {

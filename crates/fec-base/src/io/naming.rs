@@ -1,12 +1,14 @@
-//! Gives a file another name, never one that is taken. File systems have several calls for that, and many lack some of
-//! them: FAT and exFAT, FUSE, network file systems.
+//! Gives a file another name, never one that is taken, or one that has an entry which may be replaced. File systems
+//! have several calls for that, and many lack some of them: FAT and exFAT, FUSE, network file systems.
 
+use super::look::Look;
 use super::system;
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 /// A name in an open folder.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +19,24 @@ pub struct Name<'a> {
     pub name: &'a OsStr,
 }
 
+/// The entry that may lose its name to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// None: the name must be free.
+    Nothing,
+    /// The entry that looked like this. Another one, which somebody has put there since, keeps the name.
+    Known(Look),
+    /// Any entry.
+    Anything,
+}
+
 /// The calls of a file system, which may lack some of them.
 trait Calls {
     fn rename_new(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()>;
     fn link(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()>;
     fn rename(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()>;
-    fn stat(&self, name: Name<'_>) -> rustix::io::Result<()>;
+    fn exchange(&self, a: Name<'_>, b: Name<'_>) -> rustix::io::Result<()>;
+    fn look(&self, name: Name<'_>) -> rustix::io::Result<Look>;
     fn unlink(&self, name: Name<'_>) -> rustix::io::Result<()>;
 }
 
@@ -42,8 +56,12 @@ impl Calls for System {
         rustix::fs::renameat(from.folder, from.name, to.folder, to.name)
     }
 
-    fn stat(&self, name: Name<'_>) -> rustix::io::Result<()> {
-        rustix::fs::statat(name.folder, name.name, AtFlags::SYMLINK_NOFOLLOW).map(|_| ())
+    fn exchange(&self, a: Name<'_>, b: Name<'_>) -> rustix::io::Result<()> {
+        system::exchange((a.folder, a.name), (b.folder, b.name))
+    }
+
+    fn look(&self, name: Name<'_>) -> rustix::io::Result<Look> {
+        rustix::fs::statat(name.folder, name.name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Look::of(&stat))
     }
 
     fn unlink(&self, name: Name<'_>) -> rustix::io::Result<()> {
@@ -57,6 +75,31 @@ pub fn is_lacking(error: Errno) -> bool {
     [Errno::INVAL, Errno::PERM, Errno::IO, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&error)
 }
 
+/// Gives a file or folder another name. An entry that has the name is removed, if it is one that `over` gives up.
+///
+/// An entry that is known is exchanged for the new one, and looked at where nobody else finds it. If somebody has put
+/// another one there meanwhile, that one gets its name back. A file system that cannot exchange has a moment between
+/// the last look and the rename.
+///
+/// # Errors
+/// `AlreadyExists` if another entry has the name; those of the system.
+pub fn rename(from: Name<'_>, to: Name<'_>, over: Over) -> io::Result<()> {
+    match over {
+        Over::Nothing => rename_new(from, to),
+        Over::Known(look) => over_known(&System, from, to, look),
+        Over::Anything => Ok(System.rename(from, to)?),
+    }
+}
+
+/// As [`rename`], for paths.
+///
+/// # Errors
+/// As [`rename`].
+pub fn rename_path(from: &Path, to: &Path, over: Over) -> io::Result<()> {
+    let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
+    rename(from, to, over)
+}
+
 /// Gives a file or folder another name, if that is free.
 ///
 /// If the system cannot do that in a single step, a file gets a second name by a link, which never takes a name either.
@@ -64,16 +107,42 @@ pub fn is_lacking(error: Errno) -> bool {
 ///
 /// # Errors
 /// `AlreadyExists`; those of the system.
-pub fn rename_new(from: Name<'_>, to: Name<'_>) -> io::Result<()> {
+fn rename_new(from: Name<'_>, to: Name<'_>) -> io::Result<()> {
     by(&System, from, to)
 }
 
-/// Gives a file another name, in place of a file with that name.
-///
-/// # Errors
-/// The system's own calls.
-pub fn rename_over(from: Name<'_>, to: Name<'_>) -> io::Result<()> {
-    Ok(System.rename(from, to)?)
+fn over_known(calls: &impl Calls, from: Name<'_>, to: Name<'_>, known: Look) -> io::Result<()> {
+    let mut placed = calls.look(from)?;
+    match calls.exchange(from, to) {
+        Err(Errno::NOENT) => return by(calls, from, to),
+        Err(e) if is_lacking(e) => {
+            return match calls.look(to) {
+                Ok(now) if now == known => Ok(calls.rename(from, to)?),
+                Ok(_) => Err(Errno::EXIST.into()),
+                Err(Errno::NOENT) => by(calls, from, to),
+                Err(e) => Err(e.into()),
+            };
+        }
+        done => done?,
+    }
+    let mut out = calls.look(from)?;
+    if out == known {
+        return Ok(calls.unlink(from)?);
+    }
+    loop {
+        match calls.exchange(from, to) {
+            // Whoever put `out` there has removed the name.
+            Err(Errno::NOENT) => break,
+            done => done?,
+        }
+        let now = calls.look(from)?;
+        if now.is_same_entry(&placed) {
+            break;
+        }
+        // Somebody has replaced what was placed: the later entry is to have the name, in place of the earlier one.
+        (placed, out) = (out, now);
+    }
+    Err(Errno::EXIST.into())
 }
 
 fn by(calls: &impl Calls, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
@@ -87,24 +156,35 @@ fn by(calls: &impl Calls, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
         // Folders cannot have a second name, and on some file systems files cannot either.
         Err(_) => {}
     }
-    match calls.stat(to) {
+    match calls.look(to) {
         Err(Errno::NOENT) => Ok(calls.rename(from, to)?),
         Err(e) => Err(e.into()),
-        Ok(()) => Err(Errno::EXIST.into()),
+        Ok(_) => Err(Errno::EXIST.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::CWD;
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
     use std::fs;
-    use std::path::Path;
 
     /// A file system without some calls.
+    #[derive(Default)]
     struct Poor {
         rename_new: Option<Errno>,
         link: Option<Errno>,
+        exchange: Option<Errno>,
+        /// Somebody else's work, one piece before each exchange.
+        meanwhile: RefCell<VecDeque<Meanwhile>>,
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Meanwhile {
+        Nothing,
+        Saves(&'static str),
+        Removes,
     }
 
     impl Calls for Poor {
@@ -117,8 +197,20 @@ mod tests {
         fn rename(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
             System.rename(from, to)
         }
-        fn stat(&self, name: Name<'_>) -> rustix::io::Result<()> {
-            System.stat(name)
+        fn exchange(&self, a: Name<'_>, b: Name<'_>) -> rustix::io::Result<()> {
+            let path = Path::new(b.name);
+            match self.meanwhile.borrow_mut().pop_front() {
+                Some(Meanwhile::Saves(text)) => {
+                    fs::write(path.with_extension("saved"), text).unwrap();
+                    fs::rename(path.with_extension("saved"), path).unwrap();
+                }
+                Some(Meanwhile::Removes) => fs::remove_file(path).unwrap(),
+                Some(Meanwhile::Nothing) | None => {}
+            }
+            self.exchange.map_or_else(|| System.exchange(a, b), Err)
+        }
+        fn look(&self, name: Name<'_>) -> rustix::io::Result<Look> {
+            System.look(name)
         }
         fn unlink(&self, name: Name<'_>) -> rustix::io::Result<()> {
             System.unlink(name)
@@ -137,7 +229,7 @@ mod tests {
         for (rename_new, link) in ways.iter().flat_map(|a| ways.iter().map(move |b| (*a, *b))) {
             let place = tempfile::tempdir().unwrap();
             let at = |name: &str| place.path().join(name);
-            let calls = Poor { rename_new, link };
+            let calls = Poor { rename_new, link, ..Poor::default() };
             fs::write(at("new"), b"new").unwrap();
             fs::write(at("old"), b"precious").unwrap();
             std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
@@ -156,13 +248,63 @@ mod tests {
         }
     }
 
+    /// Whatever others do between the steps, the file that they saved last has the name in the end.
+    #[test]
+    fn a_file_that_somebody_saves_in_the_middle_is_not_replaced() {
+        use Meanwhile::{Nothing, Removes, Saves};
+        // The work of others, and the file under the name afterwards; "new" if it was given.
+        let cases: &[(&[Meanwhile], Option<&str>)] = &[
+            (&[], Some("new")),
+            (&[Removes], Some("new")),
+            (&[Saves("saved")], Some("saved")),
+            (&[Saves("saved"), Saves("later")], Some("later")),
+            (&[Saves("saved"), Saves("later"), Saves("last")], Some("last")),
+            (&[Saves("saved"), Removes], None),
+            (&[Saves("saved"), Nothing, Nothing], Some("saved")),
+        ];
+        for (meanwhile, wanted) in cases {
+            let place = tempfile::tempdir().unwrap();
+            let at = |name: &str| place.path().join(name);
+            fs::write(at("new"), b"new").unwrap();
+            fs::write(at("old"), b"examined").unwrap();
+            let calls =
+                Poor { meanwhile: RefCell::new(meanwhile.iter().copied().collect()), ..Poor::default() };
+            let known = System.look(name(&at("old"))).unwrap();
+            let done = over_known(&calls, name(&at("new")), name(&at("old")), known);
+            assert_eq!(fs::read_to_string(at("old")).ok().as_deref(), *wanted, "{meanwhile:?}");
+            match wanted {
+                Some("new") => assert!(done.is_ok() && !at("new").exists(), "{meanwhile:?}"),
+                _ => assert_eq!(done.unwrap_err().kind(), io::ErrorKind::AlreadyExists, "{meanwhile:?}"),
+            }
+        }
+    }
+
+    /// Without the call, a file that was saved before the last look stays.
+    #[test]
+    fn a_file_system_that_cannot_exchange_replaces_only_what_is_known() {
+        for (meanwhile, wanted) in
+            [(Meanwhile::Nothing, "new"), (Meanwhile::Saves("saved"), "saved"), (Meanwhile::Removes, "new")]
+        {
+            let place = tempfile::tempdir().unwrap();
+            let at = |name: &str| place.path().join(name);
+            fs::write(at("new"), b"new").unwrap();
+            fs::write(at("old"), b"examined").unwrap();
+            let meanwhile = RefCell::new([meanwhile].into());
+            let calls = Poor { exchange: Some(Errno::INVAL), meanwhile, ..Poor::default() };
+            let known = System.look(name(&at("old"))).unwrap();
+            let done = over_known(&calls, name(&at("new")), name(&at("old")), known);
+            assert_eq!(fs::read_to_string(at("old")).unwrap(), wanted);
+            assert_eq!(done.is_ok(), wanted == "new");
+        }
+    }
+
     #[test]
     fn other_errors_are_told() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::write(at("new"), b"new").unwrap();
         for other in [Errno::NOSPC, Errno::ACCESS, Errno::XDEV, Errno::ROFS] {
-            let calls = Poor { rename_new: Some(other), link: None };
+            let calls = Poor { rename_new: Some(other), ..Poor::default() };
             let told = by(&calls, name(&at("new")), name(&at("free"))).unwrap_err();
             assert_eq!(told.raw_os_error(), Some(other.raw_os_error()));
             assert!(at("new").exists() && !at("free").exists());

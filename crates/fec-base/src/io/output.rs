@@ -5,7 +5,8 @@ mod folder;
 pub(crate) use folder::is_mount;
 pub use folder::{FolderOut, is_shard_file};
 
-use super::naming::{Name, rename_new};
+use super::look::Look;
+use super::naming::{Over, rename_path};
 use super::own::{Stands, look, planted};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, system};
@@ -13,7 +14,7 @@ use crate::error::{Action, Error, ErrorKind, Place, Result};
 use crate::program::closing::close_copy;
 use crate::program::stages::{self, Stage};
 use fec_core::executor::lock;
-use rustix::fs::{CWD, FlockOperation};
+use rustix::fs::FlockOperation;
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Write};
@@ -196,6 +197,8 @@ impl Turn {
 pub struct FileOut {
     target: PathBuf,
     policy: Policy,
+    /// The only file that may be replaced, if the caller knows it.
+    known: Option<Look>,
     temporary: Temporary,
     file: File,
     turn: Turn,
@@ -218,7 +221,13 @@ impl FileOut {
         }
         // The lock shows other processes that the file is in use. Some file systems have no locks.
         let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-        Ok(FileOut { target: target.to_path_buf(), policy, temporary, file, turn: Turn::default() })
+        let target = target.to_path_buf();
+        Ok(FileOut { target, policy, known: None, temporary, file, turn: Turn::default() })
+    }
+
+    /// Lets only the file that looks like this be replaced, and none that somebody puts in its place.
+    pub fn replace_only(&mut self, known: Look) {
+        self.known = Some(known);
     }
 
     /// The file, to write into.
@@ -241,8 +250,11 @@ impl FileOut {
     }
 
     /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Changed`] if another file has the name than the one that may be replaced; those of the system.
     pub fn commit(self, len: u64) -> Result<()> {
-        let FileOut { target, policy, temporary, file, .. } = self;
+        let FileOut { target, policy, known, temporary, file, .. } = self;
         let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
         file.set_len(len).map_err(fail)?;
         if policy.sync {
@@ -250,7 +262,15 @@ impl FileOut {
             system::sync(&file).map_err(fail)?;
         }
         close_copy(&file).map_err(fail)?;
-        temporary.commit(|from| rename(from, &target, policy.force)).map_err(|e| match e.kind() {
+        let over = match known {
+            Some(look) => Over::Known(look),
+            None if policy.force => Over::Anything,
+            None => Over::Nothing,
+        };
+        temporary.commit(|from| rename_path(from, &target, over)).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists if known.is_some() => {
+                Error::at(Action::Write, target.as_path(), ErrorKind::Changed)
+            }
             io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
             _ => fail(e),
         })?;
@@ -287,15 +307,6 @@ pub fn if_any(done: io::Result<()>) -> io::Result<()> {
         Err(e) if e.raw_os_error().is_some_and(|code| NONE.contains(&code)) => Ok(()),
         done => done,
     }
-}
-
-/// Renames; without `force` never over an existing entry.
-fn rename(from: &Path, to: &Path, force: bool) -> io::Result<()> {
-    if force {
-        return fs::rename(from, to);
-    }
-    let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
-    rename_new(from, to)
 }
 
 /// Makes the new name of an output durable; `of` is open on the same file system. The output stays if that fails.

@@ -136,15 +136,12 @@ pub(super) fn rename_new(
 ///
 /// # Errors
 /// Those of the system; `ENOSYS` where it has no such call, as FreeBSD.
-pub(super) fn exchange(a: &OsStr, b: &OsStr) -> rustix::io::Result<()> {
+pub(super) fn exchange((of, a): (impl AsFd, &OsStr), (at, b): (impl AsFd, &OsStr)) -> rustix::io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)
-    }
+    return rustix::fs::renameat_with(of, a, at, b, rustix::fs::RenameFlags::EXCHANGE);
     #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
     {
-        let _ = (a, b);
+        drop((of, a, at, b));
         Err(Errno::NOSYS)
     }
 }
@@ -259,7 +256,7 @@ mod tests {
         let cwd = rustix::fs::CWD;
         let name = |to: &std::path::Path| rename_new((cwd, a.as_os_str()), (cwd, to.as_os_str()));
         assert_eq!(name(&b), Err(Errno::EXIST));
-        exchange(a.as_os_str(), b.as_os_str()).unwrap();
+        exchange((cwd, a.as_os_str()), (cwd, b.as_os_str())).unwrap();
         assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"b".to_vec(), b"a".to_vec()));
         name(&free).unwrap();
         assert!(!a.exists() && free.exists());

@@ -126,6 +126,12 @@ impl Temporary {
     }
 }
 
+/// Makes a change under the lock of the list, so that [`remove_all`] removes nothing in the middle of it.
+pub fn undisturbed<T>(change: impl FnOnce() -> T) -> T {
+    let _list = pending();
+    change()
+}
+
 impl Drop for Temporary {
     fn drop(&mut self) {
         if self.is_committed {

@@ -3,10 +3,9 @@
 
 use crate::Sidecar;
 use fec_base::io::base::Base;
+use fec_base::io::look::Look;
 use rustix::fs::Stat;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
 
 /// The action for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,30 +19,6 @@ pub(crate) enum EntryAction {
         /// True if it replaces something that exists.
         replace: bool,
     },
-}
-
-/// The stat of a path, taken before it is written to, to detect concurrent writers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
-    place: (u64, u64),
-    pub(crate) size: u64,
-    modified: (i64, i64),
-}
-
-impl Look {
-    // The integer types differ between systems.
-    #[allow(clippy::unnecessary_cast)]
-    pub(crate) fn of(stat: &Stat) -> Look {
-        Look {
-            place: (stat.st_dev as u64, stat.st_ino as u64),
-            size: stat.st_size as u64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        }
-    }
-
-    pub(crate) fn of_file(file: &File) -> io::Result<Look> {
-        Ok(Look::of(&rustix::fs::fstat(file)?))
-    }
 }
 
 /// The owner of a file that is written over.

@@ -17,11 +17,13 @@ use crate::catalog::positions::{PositionReader, Positions, Span};
 use crate::examine::findings::Cause;
 use crate::examine::rebuild::Sink;
 use crate::examine::written::Written;
-use crate::repair::actions::{EntryAction, Look, Owner};
+use crate::repair::actions::{EntryAction, Owner};
 use crate::repair::left_out::{Dressed, LeftOut, Part, is_of_name};
 use fec_base::context::{Gauge, Progress};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::base::{self, Base};
+use fec_base::io::look::Look;
+use fec_base::io::naming::Over;
 use fec_base::io::output::if_any;
 use fec_base::io::temporary::{Temporary, remove_stale};
 use fec_core::digest::{HashKind, blocks};
@@ -354,16 +356,18 @@ impl<'a> Targets<'a> {
         Ok(Some(look))
     }
 
-    /// Tells whether the path of an entry is empty, or holds the same as when it was examined.
-    fn may_replace(&self, entry: u32) -> io::Result<bool> {
+    /// The thing that a made entry may replace at its path. `None` if something else stands there than was examined.
+    fn replaceable(&self, entry: u32) -> io::Result<Option<Over>> {
         if self.how.is_copy {
-            return Ok(true);
+            return Ok(Some(Over::Anything));
         }
         match (self.base.stat(self.entry(entry).0), self.how.owners.get(&entry)) {
-            (Err(e), _) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+            (Err(e), _) if e.kind() == io::ErrorKind::NotFound => Ok(Some(Over::Nothing)),
             (Err(e), _) => Err(e),
-            (Ok(stat), Some(Owner::Repair(look))) => Ok(Look::of(&stat) == *look),
-            (Ok(_), _) => Ok(false),
+            (Ok(stat), Some(Owner::Repair(look))) => {
+                Ok((Look::of(&stat) == *look).then_some(Over::Known(*look)))
+            }
+            (Ok(_), _) => Ok(None),
         }
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct NewFile {
     pub(crate) path: PathBuf,
     /// True if an existing file may be replaced.
     pub(crate) replaces: bool,
+    /// The file that is replaced, if it is the one that was examined. Another one, put in its place since, stays.
+    pub(crate) examined: Option<Arc<dyn ReadAt>>,
     /// The old file, whose annexes are kept.
     pub(crate) old: Option<Arc<dyn ReadAt>>,
 }
@@ -131,12 +133,16 @@ impl NewFiles {
     /// # Errors
     /// Those of the files.
     pub(crate) fn keep_annexes(
-        &self,
+        &mut self,
         files: &[NewFile],
         (len, written): (u64, &[u32]),
         signatures: &Signatures,
     ) -> Result<()> {
-        for (out, file) in self.0.iter().zip(files) {
+        for (out, file) in self.0.iter_mut().zip(files) {
+            // An annex that somebody appends after this look keeps the file from being replaced.
+            let examined = file.examined.as_ref().map(|file| file.look());
+            let look = examined.transpose().map_err(|e| Error::io(Action::Read, file.path.as_path(), e))?;
+            look.flatten().into_iter().for_each(|look| out.replace_only(look));
             let mut end = len;
             let mut own = Signatures::default();
             if let Some(old) = &file.old {

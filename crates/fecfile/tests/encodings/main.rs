@@ -7,6 +7,7 @@ mod cancelled;
 mod golden;
 mod keeps;
 mod made;
+mod meanwhile;
 mod notices;
 mod outlines;
 mod pipes;

@@ -2,7 +2,7 @@
 
 use super::{Policy, if_any, open_folder, read_full_at, sync_folder, sync_named, write_all_vectored_at};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
-use crate::io::naming::{Name, is_lacking, rename_new, rename_over};
+use crate::io::naming::{Name, Over, is_lacking, rename};
 use crate::io::own::open_regular;
 use crate::io::temporary::{Temporary, parent};
 use crate::io::{NewObjects, list, remove_folder, system};
@@ -11,7 +11,7 @@ use crate::program::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
-use rustix::fs::FlockOperation;
+use rustix::fs::{CWD, FlockOperation};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Read};
@@ -146,10 +146,10 @@ pub(crate) fn is_mount(folder: &Path) -> bool {
 fn fill(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
     let (source, target) = (open_folder(from)?, open_folder(to)?);
     let (new, there) = (list(from)?, list(to)?);
-    let rename = if policy.force { rename_over } else { rename_new };
+    let over = if policy.force { Over::Anything } else { Over::Nothing };
     for name in &new {
         let of = |folder| Name { folder, name };
-        rename(of(source.as_fd()), of(target.as_fd()))?;
+        rename(of(source.as_fd()), of(target.as_fd()), over)?;
     }
     for old in there.iter().filter(|name| policy.force && !new.contains(name)).map(|name| to.join(name)) {
         if is_shard_file(&old)? {
@@ -165,7 +165,8 @@ pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<
     match fs::rename(from, to) {
         // Without `force` the folder was empty when checked, so newer files in it are not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let exchange = || system::exchange(from.as_os_str(), to.as_os_str()).map_err(cannot_exchange);
+            let exchange =
+                || system::exchange((CWD, from.as_os_str()), (CWD, to.as_os_str())).map_err(cannot_exchange);
             exchange()?;
             // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
             // removed.

@@ -161,7 +161,8 @@ fn devices_pipes_and_sockets_are_special() {
     let socket = place.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
     let fifo = place.path().join("fifo");
-    rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
     let file = file_of(place.path().join("file"), 0o644);
     for (path, expected) in [
         (&*socket, true),
@@ -319,7 +320,7 @@ fn a_folder_of_shard_files_alone_is_replaced_with_force() {
 fn a_rename_without_force_replaces_nothing() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
-    let renamed = |from: &str, to: &str| rename(&at(from), &at(to), false);
+    let renamed = |from: &str, to: &str| rename_path(&at(from), &at(to), Over::Nothing);
     for name in ["file", "other"] {
         fs::write(at(name), name).unwrap();
     }

@@ -11,6 +11,7 @@ use crate::say::failure::{Failure, Result};
 use crate::say::mirrors::Fetched;
 use crate::settings::Settings;
 use fec_base::context::Context;
+use fec_base::io::naming::{Over, rename_path};
 use fec_base::io::output::{FileOut, Policy, check_room};
 use fec_base::io::temporary::parent;
 use fec_base::names::{is_plain, show};
@@ -136,8 +137,12 @@ fn put_in_place(fetched: PathBuf, path: &Path) -> Result<PathBuf> {
             let what = format!("repair: {} is in the way of the damaged container", show(&aside));
             Err(Failure::usage(what).help("move it, and run the command again"))
         }
-        Err(_) => fs::rename(path, &aside)
-            .and_then(|()| fs::rename(&fetched, path).inspect_err(|_| drop(fs::rename(&aside, path))))
+        // A file that somebody puts there meanwhile keeps its name.
+        Err(_) => rename_path(path, &aside, Over::Nothing)
+            .and_then(|()| {
+                let named = rename_path(&fetched, path, Over::Nothing);
+                named.inspect_err(|_| drop(rename_path(&aside, path, Over::Nothing)))
+            })
             .map_err(|e| Failure::io(Action::Replace, path, e)),
     };
     if moved.is_err() {

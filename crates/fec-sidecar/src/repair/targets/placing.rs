@@ -7,8 +7,9 @@ use crate::examine::written::Written;
 use crate::repair::left_out::{Dressed, is_of_kind, unset};
 use fec_base::error::Result;
 use fec_base::io::base::{self, file_type};
+use fec_base::io::naming::Over;
 use fec_base::io::output::if_any;
-use fec_base::io::temporary::{Temporary, parent, remove_stale};
+use fec_base::io::temporary::{Temporary, parent, remove_stale, undisturbed};
 use fec_core::format::sidecar::{EntryKind, FileEntry};
 use rustix::fs::{FileType, Stat};
 use rustix::process::geteuid;
@@ -26,23 +27,25 @@ impl Targets<'_> {
         let stat = self.sidecar.stats.entries[entry];
         self.make_folders(&of.path).map_err(&fail)?;
         let holder = self.base.holder(&of.path).map_err(&fail)?;
-        if replace && !self.may_replace(entry as u32).map_err(&fail)? {
-            return Ok(false);
-        }
+        let over = if replace { self.replaceable(entry as u32).map_err(&fail)? } else { Some(Over::Nothing) };
+        let Some(mut over) = over else { return Ok(false) };
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         if of.kind != EntryKind::Folder && is_folder() {
             // A folder is removed only if it is empty.
             if !replace || holder.remove_folder().is_err() {
                 return Ok(false);
             }
+            over = Over::Nothing;
         }
         match &of.kind {
-            EntryKind::Folder => return self.made_folder(entry, &holder, replace),
+            EntryKind::Folder => return self.made_folder(entry, &holder, over),
             EntryKind::Symlink(target) => {
                 let owner = self.owner(&holder, None).map_err(&fail)?;
-                let made = self.make_link(&holder, (entry, owner), replace, |at| at.create_link(target));
-                if !self.is_held(entry, made)? {
-                    return Ok(true);
+                let made = self.make_link(&holder, (entry, owner), over, |at| at.create_link(target));
+                match self.placed(entry, made)? {
+                    Placed::Named => {}
+                    Placed::LeftOut => return Ok(true),
+                    Placed::InTheWay => return Ok(false),
                 }
                 let time = unset(holder.set_modified(stat.seconds, stat.nanos)).map_err(&fail)?;
                 self.note_undressed(entry, Dressed { permissions: None, time });
@@ -50,12 +53,11 @@ impl Targets<'_> {
             EntryKind::HardLink(first) => {
                 let first =
                     self.base.holder(&self.sidecar.catalog.entries[*first as usize].path).map_err(&fail)?;
-                let made = self.make_link(&holder, (entry, None), replace, |at| at.create_hard_link(&first));
-                self.is_held(entry, made)?;
-                return Ok(true);
+                let made = self.make_link(&holder, (entry, None), over, |at| at.create_hard_link(&first));
+                return Ok(self.placed(entry, made)? != Placed::InTheWay);
             }
             EntryKind::File(file) => {
-                if !self.made_file(entry, file, &holder, replace)? {
+                if !self.made_file(entry, file, &holder, over)? {
                     return Ok(false);
                 }
             }
@@ -66,16 +68,22 @@ impl Targets<'_> {
         Ok(true)
     }
 
-    /// Makes a folder, in the place of something else if it replaces that. Returns whether a folder stands there.
-    fn made_folder(&mut self, entry: usize, holder: &base::Holder<'_>, replace: bool) -> Result<bool> {
+    /// Makes a folder, in the place of something that may be replaced. Returns whether a folder stands there.
+    fn made_folder(&mut self, entry: usize, holder: &base::Holder<'_>, over: Over) -> Result<bool> {
         let fail = self.fail(entry as u32);
         let is_folder = || holder.stat().is_ok_and(|stat| file_type(&stat) == FileType::Directory);
         let mode = self.sidecar.permissions(entry, self.umask) as u16 | 0o700;
-        if replace && !is_folder() && holder.stat().is_ok() {
-            holder.remove().map_err(&fail)?;
-        }
         if !is_folder() {
-            match self.new_folder(holder, mode) {
+            let made = match self.new_folder(holder, mode, over) {
+                Err(e) if is_elsewhere(&e) => {
+                    self.beside(entry, holder, |at| at.create_folder(mode)).and_then(|(temporary, ())| {
+                        let name = temporary.path().file_name().unwrap_or_default().to_owned();
+                        temporary.commit(|_| holder.sibling(&name)?.rename(holder, over))
+                    })
+                }
+                made => made,
+            };
+            match made {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 done => done.map_err(&fail)?,
             }
@@ -83,13 +91,14 @@ impl Targets<'_> {
         Ok(is_folder())
     }
 
-    /// Moves a new file from the room to its place. Returns false, and leaves the file there, if it is not as recorded.
+    /// Moves a new file from the room to its place. Returns false, and leaves the file there, if it is not as recorded
+    /// or something else has the name now.
     fn made_file(
         &mut self,
         entry: usize,
         file: &FileEntry,
         holder: &base::Holder<'_>,
-        replace: bool,
+        over: Over,
     ) -> Result<bool> {
         let fail = self.fail(entry as u32);
         let name = OsString::from(entry.to_string());
@@ -102,7 +111,7 @@ impl Targets<'_> {
             None => None,
         };
         let old = self.base.stat(&self.sidecar.catalog.entries[entry].path).ok();
-        let old = old.filter(|old| replace && file_type(old) == FileType::RegularFile);
+        let old = old.filter(|old| over != Over::Nothing && file_type(old) == FileType::RegularFile);
         let owner = self.owner(holder, old.as_ref()).map_err(&fail)?;
         let room = self.room()?;
         let new = room.write(name.as_bytes()).map_err(&fail)?;
@@ -119,23 +128,30 @@ impl Targets<'_> {
         let kept = old.map(|old| old.st_mode as u32 & 0o777);
         give(&new, owner).map_err(&fail)?;
         let mut dressed = self.dress(&new, entry, kept).map_err(&fail)?;
-        match from.rename(holder, replace) {
-            Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                dressed = self.copy_across(&new, (entry, owner, kept), holder, replace).map_err(&fail)?;
+        let placed = match undisturbed(|| from.rename(holder, over)) {
+            Err(e) if is_elsewhere(&e) => {
+                self.copy_across(&new, (entry, owner, kept), holder, over).map(|copied| dressed = copied)
             }
-            done => done.map_err(&fail)?,
+            done => done,
+        };
+        if is_taken(&placed, over) {
+            return Ok(false);
         }
+        placed.map_err(&fail)?;
         self.note_undressed(entry, dressed);
         Ok(true)
     }
 
-    /// Tells whether a link was made. A link that the target cannot hold is left out.
-    fn is_held(&mut self, entry: usize, made: Result<()>) -> Result<bool> {
-        let Err(error) = made else { return Ok(true) };
+    /// The outcome of making a link. A link that the target cannot hold is left out.
+    fn placed(&mut self, entry: usize, made: io::Result<Placed>) -> Result<Placed> {
+        let error = match made {
+            Ok(placed) => return Ok(placed),
+            Err(e) => self.fail(entry as u32)(e),
+        };
         match is_of_kind(&self.sidecar.catalog.entries[entry].kind, &error) {
             Some(cause) => {
                 self.leave_out(entry, cause);
-                Ok(false)
+                Ok(Placed::LeftOut)
             }
             None => Err(error),
         }
@@ -146,35 +162,35 @@ impl Targets<'_> {
         &mut self,
         holder: &base::Holder<'_>,
         (entry, owner): (usize, Option<UserAndGroup>),
-        replace: bool,
+        over: Over,
         make: impl Fn(&base::Holder<'_>) -> io::Result<()>,
-    ) -> Result<()> {
-        let fail = self.fail(entry as u32);
-        if !replace && owner.is_none() {
-            return make(holder).map_err(fail);
+    ) -> io::Result<Placed> {
+        if over == Over::Nothing && owner.is_none() {
+            return make(holder).map(|()| Placed::Named);
         }
         let in_room = |at: &base::Holder<'_>| {
             make(at)?;
             owner.map_or(Ok(()), |owner| if_any(at.set_owner(owner)))
         };
         let name = OsString::from(entry.to_string());
-        let new = self.room()?.holder(name.as_bytes()).map_err(&fail)?;
-        let renamed = match in_room(&new).and_then(|()| new.rename(holder, replace)) {
+        let new = self.room().map_err(io::Error::other)?.holder(name.as_bytes())?;
+        let renamed = match in_room(&new).and_then(|()| undisturbed(|| new.rename(holder, over))) {
             // The name lies on another file system.
-            Err(e) if e.raw_os_error() == Some(libc::EXDEV) => {
-                self.beside(entry, holder, &make).and_then(|(temporary, ())| {
-                    let name = temporary.path().file_name().unwrap_or_default().to_owned();
-                    let beside = holder.sibling(&name)?;
-                    let renamed = temporary.commit(|_| beside.rename(holder, replace));
-                    let _ = beside.remove();
-                    renamed
-                })
-            }
+            Err(e) if is_elsewhere(&e) => self.beside(entry, holder, &make).and_then(|(temporary, ())| {
+                let name = temporary.path().file_name().unwrap_or_default().to_owned();
+                let beside = holder.sibling(&name)?;
+                let renamed = temporary.commit(|_| beside.rename(holder, over));
+                let _ = beside.remove();
+                renamed
+            }),
             done => done,
         };
         // A rename does nothing if both names are already the same file.
         let _ = new.remove();
-        renamed.map_err(fail)
+        match is_taken(&renamed, over) {
+            true => Ok(Placed::InTheWay),
+            false => renamed.map(|()| Placed::Named),
+        }
     }
 
     /// Copies a new file into a folder on another file system.
@@ -183,7 +199,7 @@ impl Targets<'_> {
         new: &File,
         (entry, owner, kept): (usize, Option<UserAndGroup>, Option<u32>),
         to: &base::Holder<'_>,
-        replace: bool,
+        over: Over,
     ) -> io::Result<Dressed> {
         let (temporary, copy) = self.beside(entry, to, |at| at.create_file(0o600))?;
         let len = new.metadata()?.len();
@@ -198,7 +214,7 @@ impl Targets<'_> {
         let dressed = self.dress(&copy, entry, kept)?;
         fec_base::io::system::sync(&copy)?;
         temporary
-            .commit(|path| to.sibling(path.file_name().unwrap_or_default())?.rename(to, replace))
+            .commit(|path| to.sibling(path.file_name().unwrap_or_default())?.rename(to, over))
             .map(|()| dressed)
     }
 
@@ -223,7 +239,7 @@ impl Targets<'_> {
             match self.base.stat(&path[..at]) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
                     let base = self.base;
-                    self.new_folder(&base.holder(&path[..at])?, 0o777)?;
+                    self.new_folder(&base.holder(&path[..at])?, 0o777, Over::Nothing)?;
                 }
                 _ => {}
             }
@@ -251,22 +267,48 @@ impl Targets<'_> {
     /// Makes a folder that has its owner from the start.
     ///
     /// # Errors
-    /// Those of the system, `AlreadyExists` if something stands there.
-    pub(super) fn new_folder(&mut self, holder: &base::Holder<'_>, mode: u16) -> io::Result<()> {
-        let Some(owner) = self.owner(holder, None)? else { return holder.create_folder(mode) };
+    /// Those of the system: `AlreadyExists` if something stands there that may not be replaced, EXDEV if something on
+    /// another file system is to be replaced.
+    pub(super) fn new_folder(&mut self, holder: &base::Holder<'_>, mode: u16, over: Over) -> io::Result<()> {
+        let owner = self.owner(holder, None)?;
+        if owner.is_none() && over == Over::Nothing {
+            return holder.create_folder(mode);
+        }
         // Entries have the numbers below.
         let name = OsString::from((self.actions.len() + self.folders).to_string());
         self.folders += 1;
         let room = self.room().map_err(io::Error::other)?;
         let new = room.holder(name.as_encoded_bytes())?;
         new.create_folder(mode)?;
-        match if_any(new.set_owner(owner)).and_then(|()| new.rename(holder, false)) {
+        let owned = owner.map_or(Ok(()), |owner| if_any(new.set_owner(owner)));
+        match owned.and_then(|()| undisturbed(|| new.rename(holder, over))) {
             Err(e) => {
                 let _ = new.remove_folder();
                 // On another file system it stays the caller's.
-                if e.raw_os_error() == Some(libc::EXDEV) { holder.create_folder(mode) } else { Err(e) }
+                if is_elsewhere(&e) && over == Over::Nothing { holder.create_folder(mode) } else { Err(e) }
             }
             done => done,
         }
     }
+}
+
+/// The outcome of making a link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Placed {
+    /// It has its name.
+    Named,
+    /// The target cannot hold it.
+    LeftOut,
+    /// Something else has the name than what was examined.
+    InTheWay,
+}
+
+/// Tells whether a name lies on another file system than the room.
+fn is_elsewhere(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EXDEV)
+}
+
+/// Tells whether a name was not given because somebody has put another entry there since the examination.
+fn is_taken(renamed: &io::Result<()>, over: Over) -> bool {
+    matches!((renamed, over), (Err(e), Over::Known(_)) if e.kind() == io::ErrorKind::AlreadyExists)
 }

@@ -36,8 +36,9 @@ pub(super) fn repair(
     let geometry = chain.geometry.expect("a chain that can be restored has an end");
     job.check_memory(shape.set_bytes())?;
     let replaces = job.out.is_none() || job.policy.force;
-    let files = [NewFile { path, replaces, old: Some(object.clone()) }];
-    let out = Box::new(NewFiles::create(&files, job)?);
+    let examined = job.out.is_none().then(|| object.clone());
+    let files = [NewFile { path, replaces, examined, old: Some(object.clone()) }];
+    let mut out = Box::new(NewFiles::create(&files, job)?);
     let encoded = census.encoded(chain, links, Some(object.as_ref()));
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let front = if meta.is_empty() { Vec::new() } else { MetaFrame::to_bytes(&shape, &meta) };

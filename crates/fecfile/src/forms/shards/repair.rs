@@ -17,6 +17,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Rewrites the damaged and missing files of `set`, with the remaining signatures; `others` are the files of other
 /// roots. Returns the paths of the new files.
@@ -55,7 +56,7 @@ pub(super) fn repair(
         let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
         made.map_err(|e| Error::io(Action::Create, folder, e))?;
     }
-    let out = Box::new(NewFiles::create(&files, job)?);
+    let mut out = Box::new(NewFiles::create(&files, job)?);
     let encoded = set.encoded();
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));
     let source =
@@ -83,8 +84,7 @@ fn is_denied(path: &Path) -> bool {
 
 /// Tells whether a header at either end of a file says that it was this shard, although too little is left to count as
 /// one.
-fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
-    let Ok(Some(file)) = open_file(path) else { return false };
+fn is_rest_of(file: &dyn ReadAt, set: &ShardSet, index: u32) -> bool {
     let tail = file.size().unwrap_or(0).saturating_sub(HEADER_LEN as u64);
     let header = ShardHeader { index, encoding: set.encoding }.to_bytes();
     [0, tail].into_iter().any(|at| {
@@ -93,10 +93,9 @@ fn is_rest_of(path: &Path, set: &ShardSet, index: u32) -> bool {
     })
 }
 
-/// Tells whether a file is there that contains only zeros, as after a crash.
-fn holds_nothing(path: &Path) -> bool {
+/// Tells whether a file contains only zeros, as after a crash.
+fn holds_nothing(file: &dyn ReadAt) -> bool {
     const PIECE: usize = 64 << 10;
-    let Ok(Some(file)) = open_file(path) else { return false };
     let (mut at, mut piece) = (0, vec![0; PIECE]);
     loop {
         match file.read_at(at, &mut piece) {
@@ -131,9 +130,12 @@ fn new_files(
         let beside = set.members.iter().flatten().next().and_then(|member| member.file.place.parent());
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
         let path = folder.join(file_name(name, shard.index as usize));
-        let is_empty = || job.payload.is_some() && holds_nothing(&path);
-        let replaces = job.policy.force || is_rest_of(&path, set, shard.index) || is_empty();
-        return Ok(vec![NewFile { path, replaces, old: None }]);
+        let is_rest = |file: &Arc<dyn ReadAt>| {
+            is_rest_of(file, set, shard.index) || job.payload.is_some() && holds_nothing(file)
+        };
+        let examined = open_file(&path).ok().flatten().filter(is_rest);
+        let replaces = job.policy.force || examined.is_some();
+        return Ok(vec![NewFile { path, replaces, examined, old: None }]);
     }
     let is_damaged = |place: &Path| shard.damage.iter().any(|damage| damage.file == show(place));
     let mut files = Vec::new();
@@ -148,7 +150,8 @@ fn new_files(
             None => file.place.clone(),
         };
         let replaces = job.out.is_none() || job.policy.force;
-        files.push(NewFile { path, replaces, old: Some(file.bytes.clone()) });
+        let examined = job.out.is_none().then(|| file.bytes.clone());
+        files.push(NewFile { path, replaces, examined, old: Some(file.bytes.clone()) });
     }
     Ok(files)
 }
