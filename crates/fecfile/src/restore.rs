@@ -1,6 +1,8 @@
 //! Restores payloads: a visitor writes the payload of each set, to a file at positions or to a writer from front to
 //! back.
 
+mod in_order;
+
 use crate::archive::Archive;
 use crate::error::{Action, EncodingError, Error, Place, Result, WriteFailure};
 use crate::forms::encoded::Encoded;

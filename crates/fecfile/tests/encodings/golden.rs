@@ -183,6 +183,9 @@ fn raw_files_of_the_other_implementation_are_restored_and_verified() {
         let mut back = Vec::new();
         let restored = archive.restore(Destination::writer(&mut back), Wish::default(), &context()).unwrap();
         assert!(restored.is_whole() && back == payload_of(vector), "{name}");
+        back.clear();
+        let restored = archive.restore_in_order(None, (&mut back, Place::Nowhere), &context()).unwrap();
+        assert!(restored.is_whole() && back == payload_of(vector), "{name}");
         assert!(archive.verify(true, &context()).unwrap().is_intact(), "{name}");
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::vectors::{exit_of, golden, payload, read, str_of};
 use fec_keys::age::{Identity, KeyKind, Keys, Passphrase, identities_of};
+use fecfile::error::Place;
 use fecfile::forms::Beginning;
 use fecfile::pipe::{self, Pipe};
 use fecfile::{Archive, Context, Destination, Error, Input, PayloadRange, Result, Settings, Wish};
@@ -30,7 +31,8 @@ fn path_of(vector: &Value) -> PathBuf {
     golden().join(str_of(vector, "path"))
 }
 
-/// Opens and restores: the whole payload, and a range of all of it.
+/// Opens and restores: the whole payload, and a range of all of it. In order and without temporary files, the same
+/// comes out.
 fn restored(path: &Path, keys: Option<&Keys>) -> (Result<()>, Vec<u8>, Vec<u8>) {
     let (mut whole, mut range) = (Vec::new(), Vec::new());
     let context = context();
@@ -42,7 +44,16 @@ fn restored(path: &Path, keys: Option<&Keys>) -> (Result<()>, Vec<u8>, Vec<u8>) 
         let _ = archive.restore(Destination::writer(&mut whole), wish, &context)?;
         archive.restore_range(all, opener.as_ref(), Destination::writer(&mut range), &context).map(drop)
     };
-    (open(), whole, range)
+    let done = open();
+    let mut in_order = Vec::new();
+    let again = Archive::open(&Input::of_paths(&[path.to_path_buf()]).expect("a vector"), None, &context)
+        .and_then(|archive| {
+            let opener = archive.opener(keys)?;
+            archive.restore_in_order(opener.as_ref(), (&mut in_order, Place::Nowhere), &context).map(drop)
+        });
+    let class = |done: &Result<()>| done.as_ref().map_err(Error::class).err();
+    assert!(class(&done) == class(&again) && in_order == whole, "{}: {again:?}", path.display());
+    (done, whole, range)
 }
 
 fn piped(path: &Path, keys: &Keys) -> (Result<()>, Vec<u8>) {

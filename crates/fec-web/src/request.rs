@@ -1,0 +1,176 @@
+//! The request: an object in JSON, with these members and no others.
+//!
+//! | member | holds |
+//! |---|---|
+//! | `do` | `"look"`: which encoding is it; `"verify"`: every byte; `"restore"`: the payload; `"encode"` |
+//! | `objects` | a list of `{"name": "x.000.shard", "size": 123}`: the host's objects, numbered from 0 |
+//! | `root` | 64 hexadecimal digits: only this encoding counts |
+//! | `trust` | public keys for minisign, one on each line: only what one of them signed counts |
+//! | `identities` | secret keys of age, or a private key of OpenSSH, for a sealed payload |
+//! | `passphrase` | the passphrase of a sealed payload |
+//! | `k`, `m`, `hash`, `form`, `name` | of `"encode"`, of one object: 33, 67, `"BLAKE3"`, `"shards"`, its name |
+
+use fec_base::roots::parse_root;
+use fec_core::block::Code;
+use fec_core::digest::{Digest, HashKind};
+use fec_keys::age::{Keys, Passphrase, identities_of};
+use fec_keys::sign::{Signer, Trust};
+use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+/// The most bytes of a request.
+const LONGEST: usize = 16 << 20;
+/// The most objects of a request: each shard of the widest code many times over.
+const MOST_OBJECTS: usize = 100_000;
+
+/// The work that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    Look,
+    Verify,
+    Restore,
+    Encode,
+}
+
+/// An object as the request names it.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+}
+
+/// The options of an encoding.
+pub(crate) struct Encoding {
+    pub(crate) code: Code,
+    pub(crate) hash: HashKind,
+    pub(crate) is_container: bool,
+    pub(crate) name: Option<String>,
+}
+
+/// A request that was understood.
+pub(crate) struct Request {
+    pub(crate) work: Work,
+    pub(crate) objects: Vec<Named>,
+    pub(crate) root: Option<Digest>,
+    pub(crate) trust: Option<Trust>,
+    pub(crate) keys: Option<Keys>,
+    pub(crate) encoding: Option<Encoding>,
+}
+
+/// The reason why a request is refused, in words for whoever made it.
+pub(crate) type Refusal = String;
+
+/// Reads a request. Its keys are overwritten in memory once they are read.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refusal> {
+    if bytes.len() > LONGEST {
+        return Err(format!("the request has {} bytes; {LONGEST} are allowed", bytes.len()));
+    }
+    let value: Value = serde_json::from_slice(bytes).map_err(|e| format!("the request is not JSON: {e}"))?;
+    let Value::Object(mut members) = value else {
+        return Err("the request is not an object in JSON".to_owned());
+    };
+    let secret = |text: Option<String>| text.map(Zeroizing::new).filter(|text| !text.trim().is_empty());
+    let identities = secret(text(&mut members, "identities")?);
+    let passphrase = secret(text(&mut members, "passphrase")?);
+    let work = match text(&mut members, "do")?.as_deref() {
+        Some("look") => Work::Look,
+        Some("verify") => Work::Verify,
+        Some("restore") => Work::Restore,
+        Some("encode") => Work::Encode,
+        _ => return Err("`do` should be \"look\", \"verify\", \"restore\" or \"encode\"".to_owned()),
+    };
+    let request = Request {
+        work,
+        objects: objects(members.remove("objects"))?,
+        root: root(text(&mut members, "root")?)?,
+        trust: trust(text(&mut members, "trust")?)?,
+        keys: keys(identities, passphrase)?,
+        encoding: if work == Work::Encode { Some(encoding(&mut members)?) } else { None },
+    };
+    match members.keys().next() {
+        None => Ok(request),
+        Some(member) => Err(format!("the request has a member {member:?}, which is not known here")),
+    }
+}
+
+/// Takes a text out of the members; `null` is none.
+fn text(members: &mut Map<String, Value>, name: &str) -> Result<Option<String>, Refusal> {
+    match members.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{name}` should be a text")),
+    }
+}
+
+fn objects(list: Option<Value>) -> Result<Vec<Named>, Refusal> {
+    let Some(Value::Array(list)) = list else { return Err("`objects` should be a list".to_owned()) };
+    if list.is_empty() || list.len() > MOST_OBJECTS {
+        return Err(format!("there are {} objects; 1 to {MOST_OBJECTS} are allowed", list.len()));
+    }
+    let named = |object: Value| match (object["name"].as_str(), object["size"].as_u64()) {
+        (Some(name), Some(size)) => Ok(Named { name: name.to_owned(), size }),
+        _ => Err("each object should have a name and a size".to_owned()),
+    };
+    list.into_iter().map(named).collect()
+}
+
+fn root(text: Option<String>) -> Result<Option<Digest>, Refusal> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+    match parse_root(text.trim().as_bytes()) {
+        Some(root) => Ok(Some(root)),
+        None => {
+            Err(format!("a root has 64 hexadecimal digits, and this has {}", text.trim().chars().count()))
+        }
+    }
+}
+
+fn trust(text: Option<String>) -> Result<Option<Trust>, Refusal> {
+    let Some(text) = text else { return Ok(None) };
+    let is_key = |line: &&str| !line.is_empty() && !line.starts_with("untrusted comment:");
+    let keys = text.lines().map(str::trim).filter(is_key);
+    let signers: Vec<Signer> = keys
+        .map(|line| line.parse().map_err(|e| format!("a public key is not right: {e}")))
+        .collect::<Result<_, Refusal>>()?;
+    Ok((!signers.is_empty()).then(|| Trust { signers, ..Trust::default() }))
+}
+
+fn keys(
+    identities: Option<Zeroizing<String>>,
+    passphrase: Option<Zeroizing<String>>,
+) -> Result<Option<Keys>, Refusal> {
+    let given = |text: Zeroizing<String>| Passphrase::new(text).map_err(|e| format!("the passphrase: {e}"));
+    let Some(identities) = identities else {
+        return passphrase.map(|text| given(text).map(Keys::Passphrase)).transpose();
+    };
+    // A private key of OpenSSH has a passphrase of its own.
+    let mut own = passphrase.map(given).transpose()?;
+    let read = identities_of(identities.as_bytes(), &mut || own.take());
+    match read.map_err(|e| format!("the identities: {e}"))? {
+        _ if own.is_some() => {
+            Err("identities and a passphrase are given; a payload is sealed to one of them".to_owned())
+        }
+        identities => Ok(Some(Keys::Identities(identities))),
+    }
+}
+
+fn encoding(members: &mut Map<String, Value>) -> Result<Encoding, Refusal> {
+    let mut number = |name: &str, usual: u64| match members.remove(name) {
+        None | Some(Value::Null) => Ok(usual as usize),
+        Some(value) => match value.as_u64().and_then(|number| usize::try_from(number).ok()) {
+            Some(number) => Ok(number),
+            None => Err(format!("`{name}` should be a number")),
+        },
+    };
+    let (k, m) = (number("k", 33)?, number("m", 67)?);
+    let code = Code::new(k, m).map_err(|e| e.to_string())?;
+    let hash = match text(members, "hash")?.as_deref() {
+        None | Some("BLAKE3") => HashKind::Blake3,
+        Some("SHA-256") => HashKind::Sha256,
+        Some(_) => return Err("`hash` should be \"BLAKE3\" or \"SHA-256\"".to_owned()),
+    };
+    let is_container = match text(members, "form")?.as_deref() {
+        None | Some("shards") => false,
+        Some("container") => true,
+        Some(_) => return Err("`form` should be \"shards\" or \"container\"".to_owned()),
+    };
+    Ok(Encoding { code, hash, is_container, name: text(members, "name")? })
+}
