@@ -1,8 +1,9 @@
 use super::folder::replace_folder;
 use super::*;
 use fec_core::format::shard_file;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use rustix::fs::CWD;
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
 const QUICK: Policy = Policy::new().with_sync(false);

@@ -1,7 +1,7 @@
 //! Gives a file another name, never one that is taken. File systems have several calls for that, and many lack some of
 //! them: FAT and exFAT, FUSE, network file systems.
 
-use super::system;
+use super::unixes;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ struct System;
 
 impl Calls for System {
     fn rename_new(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
-        system::rename_new((from.folder, from.name), (to.folder, to.name))
+        unixes::rename_new((from.folder, from.name), (to.folder, to.name))
     }
 
     fn link(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
