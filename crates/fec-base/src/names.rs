@@ -1,6 +1,8 @@
 //! Names and numbers as people read them.
 
+use crate::io::system;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -11,6 +13,11 @@ static CONCEALED: OnceLock<BTreeMap<Vec<u8>, String>> = OnceLock::new();
 /// process.
 pub fn conceal(names: BTreeMap<Vec<u8>, String>) {
     CONCEALED.get_or_init(|| names);
+}
+
+/// The name of a file that these bytes are; `None` if this system has no such name. On Unix any bytes are one.
+pub fn of_file(bytes: Vec<u8>) -> Option<OsString> {
+    system::name_of(bytes)
 }
 
 /// A path or recorded name for people. Control characters and broken UTF-8 are escaped, so that no name can trick a

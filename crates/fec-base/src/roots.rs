@@ -1,11 +1,9 @@
 //! Roots as text: a single root, or a list with a line for each encoding, like the list of files that `sha256sum`
 //! makes.
 
-use crate::names::hex;
+use crate::names::{self, hex};
 use fec_core::Root;
 use fec_core::digest::Digest;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// A line of a list of roots.
@@ -21,7 +19,7 @@ pub struct Line {
 /// backslash is escaped, and its line begins with a backslash, as in the output of `sha256sum` and `b3sum`. The line of
 /// a blank path begins with a backslash too, since it would look like a root alone.
 pub fn put_line(out: &mut Vec<u8>, digest: &Digest, path: &Path) {
-    let path = path.as_os_str().as_bytes();
+    let path = path.as_os_str().as_encoded_bytes();
     let escape = |byte: &u8| match byte {
         b'\n' => Some(b'n'),
         b'\r' => Some(b'r'),
@@ -65,7 +63,7 @@ pub fn parse_line(line: &[u8]) -> Option<Line> {
     if path.is_empty() {
         return None;
     }
-    Some(Line { root, path: Some(OsString::from_vec(path).into()) })
+    Some(Line { root, path: Some(names::of_file(path)?.into()) })
 }
 
 fn unescaped(path: &[u8]) -> Option<Vec<u8>> {

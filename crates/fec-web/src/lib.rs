@@ -20,7 +20,7 @@
 //! ```
 
 #[cfg(target_family = "wasm")]
-mod border;
+pub mod border;
 mod encode;
 mod host;
 pub mod report;

@@ -3,12 +3,12 @@
 use crate::error::{Action, Error, Place, Result};
 use fec_base::io::folder::open_file;
 use fec_base::io::spool::Spool;
+use fec_base::io::system::is_shortage;
 use fec_base::io::temporary::is_temporary;
 use fec_base::io::{ReadAt, Store, list};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Object {
 /// A copy of the error if the process or the machine caused it, and not the file.
 fn shortage(error: &io::Error) -> Option<io::Error> {
     let code = error.raw_os_error()?;
-    [libc::EMFILE, libc::ENFILE, libc::ENOMEM].contains(&code).then(|| io::Error::from_raw_os_error(code))
+    is_shortage(error).then(|| io::Error::from_raw_os_error(code))
 }
 
 impl Input {
@@ -101,7 +101,7 @@ impl Input {
                 continue;
             }
             let names = list(path).map_err(|e| fail(path, e))?;
-            let lasting = names.into_iter().filter(|name| !is_temporary(name.as_bytes()));
+            let lasting = names.into_iter().filter(|name| !is_temporary(name.as_encoded_bytes()));
             files.extend(lasting.map(|name| path.join(name)));
         }
         let open = |path: PathBuf| {

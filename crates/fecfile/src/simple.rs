@@ -15,7 +15,6 @@ use fec_base::io::output::{Destination, Policy};
 use fec_base::io::source::SourceFile;
 use fec_core::digest::Digest;
 use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Encodes the file `path` to 100 shard files in the folder `path`.shards; any 33 of them restore it. The folder must
@@ -29,7 +28,7 @@ pub fn encode_path(path: &Path, context: &Context<'_>) -> Result<Written> {
     let source = SourceFile::open(path, context)?;
     let name = path.file_name().unwrap_or_default();
     let store = Folder::new(PathBuf::from(folder), policy(context).made_of(source.mode()));
-    encode::to_store(&source, name.as_bytes(), &store, &Options::default(), context)
+    encode::to_store(&source, name.as_encoded_bytes(), &store, &Options::default(), context)
 }
 
 /// Encodes the bytes of `input` to a container on `output`, in constant memory.

@@ -1,6 +1,6 @@
 //! Reads the remains of a file on a failing disk.
 
-use super::ReadAt;
+use super::{ReadAt, system};
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ const BLOCK: u64 = 4096;
 
 /// Tells whether a read failed because of its place, so that other places may still be readable.
 pub fn is_bad_place(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EIO)
+    system::is_bad_place(error)
 }
 
 /// An object, read from front to back. Unreadable blocks read as zeros and are counted. The records that they hit fail

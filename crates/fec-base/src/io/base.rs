@@ -4,9 +4,11 @@
 //! descriptor, and the system itself refuses links on it (`openat2` with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS). On a
 //! system without this call each part is opened alone, and must not be a link.
 
-use super::naming::{self, Name, Over};
+use super::look::Over;
+use super::naming::{self, Name};
 use super::read_only::{Access, MadeWritable, access_of_folder};
-use super::system::{self, PLACE};
+use super::system::sync_folder;
+use super::system::unixes::{PLACE, open_beneath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
@@ -112,7 +114,7 @@ impl Base {
         let path = &*self.real(path);
         path.split(|b| *b == b'/').try_for_each(|part| checked(part).map(|_| ()))?;
         if !self.is_old.load(Ordering::Relaxed) {
-            match system::open_beneath(&self.folder, path, flags, mode) {
+            match open_beneath(&self.folder, path, flags, mode) {
                 Err(Errno::NOSYS | Errno::PERM) if self.lacks_openat2() => {
                     self.is_old.store(true, Ordering::Relaxed);
                 }
@@ -124,7 +126,7 @@ impl Base {
 
     /// Tells whether even the base itself cannot be opened by `openat2`: then the call is missing or forbidden.
     fn lacks_openat2(&self) -> bool {
-        system::open_beneath(&self.folder, b".", PLACE, Mode::empty()).is_err()
+        open_beneath(&self.folder, b".", PLACE, Mode::empty()).is_err()
     }
 
     /// Opens a path part by part. A link in the middle fails, because it is no folder; a link at the end is not
@@ -425,7 +427,7 @@ impl Holder<'_> {
     pub fn sync(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(&self.folder, ".", flags, Mode::empty())?;
-        system::sync_folder(folder)
+        sync_folder(folder)
     }
 
     /// The same folder with another name in it.

@@ -15,95 +15,36 @@
 //! stands.
 
 pub mod bad_blocks;
+#[cfg(unix)]
 pub mod base;
 pub mod folder;
 pub mod look;
 pub mod memory;
-pub mod naming;
 pub mod output;
 pub mod own;
+#[cfg(unix)]
 pub mod read_only;
+#[cfg(unix)]
 mod readers;
 pub mod small;
 pub mod source;
 pub mod spool;
+#[cfg(unix)]
 pub mod stats;
 pub mod system;
 pub mod temporary;
 
+#[cfg(unix)]
+pub use system::naming;
+pub use system::{list, remove_folder};
+
 use crate::context::Progress;
 use crate::error::Place;
 use look::Look;
-use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
-
-/// Flags for opening a folder.
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// The names in a folder, in no order.
-///
-/// # Errors
-/// Those of the system.
-pub fn list(folder: &Path) -> io::Result<Vec<OsString>> {
-    // The standard library's iterator panics when closing fails.
-    let folder = rustix::fs::open(folder, FOLDER, Mode::empty())?;
-    let mut names = Vec::new();
-    for entry in rustix::fs::Dir::new(folder)? {
-        let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-        if name != "." && name != ".." {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
-
-/// Removes a folder and its contents; links in it are removed, not followed.
-///
-/// # Errors
-/// Those of the system; part of the contents may be gone then.
-pub fn remove_folder(path: &Path) -> io::Result<()> {
-    /// Folders that others go on filling are left after so many passes.
-    const PASSES: usize = 100;
-    fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
-        for _ in 0..PASSES {
-            let mut is_empty = true;
-            system::for_each_name(folder, |name| {
-                if [c".", c".."].contains(&name) {
-                    return Ok(());
-                }
-                is_empty = false;
-                match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
-                    // The entry is a folder: ISDIR on Linux, PERM by POSIX.
-                    Err(Errno::ISDIR | Errno::PERM) => {
-                        empty(&rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)?;
-                        rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)
-                    }
-                    Err(Errno::NOENT) => Ok(()),
-                    done => done,
-                }
-            })?;
-            if is_empty {
-                break;
-            }
-        }
-        Ok(())
-    }
-    // The standard library is avoided as above. An empty folder can be removed even without a free descriptor to open
-    // it.
-    match rustix::fs::open(path, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
-        Ok(folder) => empty(&folder)?,
-        Err(e) => return std::fs::remove_dir(path).map_err(|_| e.into()),
-    }
-    std::fs::remove_dir(path)
-}
 
 /// An object that several threads read at positions.
 pub trait ReadAt: Send + Sync {
@@ -147,7 +88,7 @@ pub trait ReadAt: Send + Sync {
 
 impl ReadAt for File {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        FileExt::read_at(self, out, offset)
+        system::read_at(self, out, offset)
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -155,24 +96,11 @@ impl ReadAt for File {
     }
 
     fn look(&self) -> io::Result<Option<Look>> {
-        Look::of_file(self).map(Some)
+        system::look(self)
     }
 
     fn next_data(&self, offset: u64) -> Option<Range<u64>> {
-        use rustix::fs::{SeekFrom, seek};
-        // A search for holes looks up every page of a file, so files without holes skip it.
-        if let Ok(meta) = self.metadata()
-            && meta.blocks().saturating_mul(512) >= meta.len()
-        {
-            return (offset < meta.len()).then_some(offset..u64::MAX);
-        }
-        // The file's own position is free to change: all reads give their positions.
-        match seek(self, SeekFrom::Data(offset)) {
-            Ok(start) => Some(start..seek(self, SeekFrom::Hole(start)).unwrap_or(u64::MAX)),
-            Err(rustix::io::Errno::NXIO) => None,
-            // The file system does not tell.
-            Err(_) => Some(offset..u64::MAX),
-        }
+        system::next_data(self, offset)
     }
 }
 

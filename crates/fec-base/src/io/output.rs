@@ -2,23 +2,19 @@
 
 mod folder;
 
+pub use super::system::open_folder;
 pub(crate) use folder::is_mount;
 pub use folder::{FolderOut, is_shard_file};
 
-use super::look::Look;
-use super::naming::{Over, rename_path};
+use super::look::{Look, Over};
 use super::own::{Stands, look, planted};
 use super::temporary::{Temporary, parent};
 use super::{NewObjects, list, system};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
-use crate::program::closing::close_copy;
 use crate::program::stages::{self, Stage};
 use fec_core::executor::lock;
-use rustix::fs::FlockOperation;
-use rustix::io::{Errno, retry_on_intr};
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, IoSlice, Write};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -96,9 +92,11 @@ impl Policy {
                 let files = list(path).unwrap_or_default();
                 let files = files.iter().filter_map(|name| fs::metadata(path.join(name)).ok());
                 let policy = policy.made_of_folder(&meta);
-                files.filter(|meta| meta.is_file()).fold(policy, |policy, meta| policy.made_of(meta.mode()))
+                files
+                    .filter(|meta| meta.is_file())
+                    .fold(policy, |policy, meta| policy.made_of(system::mode(&meta)))
             }
-            Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+            Ok(meta) if meta.is_file() => policy.made_of(system::mode(&meta)),
             _ => policy,
         })
     }
@@ -106,7 +104,8 @@ impl Policy {
     /// The policy for an output that is made of files below a folder.
     pub fn made_of_folder(self, folder: &Metadata) -> Policy {
         // Permission to search a folder gives access to its files.
-        self.made_of(folder.mode() | folder.mode() << 2)
+        let mode = system::mode(folder);
+        self.made_of(mode | mode << 2)
     }
 
     /// Permissions of a new folder for the output: readers of the files may also search it.
@@ -117,10 +116,7 @@ impl Policy {
 
 /// Tells whether `path` is an existing device, FIFO or socket. Such outputs are written from front to back.
 pub fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|m| {
-        let t = m.file_type();
-        t.is_fifo() || t.is_char_device() || t.is_block_device() || t.is_socket()
-    })
+    fs::metadata(path).is_ok_and(|meta| system::is_special(&meta))
 }
 
 /// Opens a device, FIFO or socket for writing.
@@ -132,7 +128,7 @@ pub fn open_special(path: &Path) -> Result<File> {
     if let Some(wrong) = planted(path).map_err(fail)? {
         return Err(Error::at(Action::Write, path, ErrorKind::NotOwn(wrong)));
     }
-    OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(fail)
+    system::open_special(path).map_err(fail)
 }
 
 /// Fails when `path` exists and may not be replaced.
@@ -155,22 +151,20 @@ pub fn check_folder(path: &Path) -> Result<()> {
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
-    let file = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let file = |path: &Path| fs::metadata(path).ok().and_then(|meta| system::identity(&meta));
     let same_place = place(a).is_some_and(|a| Some(a) == place(b));
     same_place || file(a).is_some_and(|a| Some(a) == file(b))
 }
 
 /// The free bytes of the file system that a folder is on, if it counts them.
 pub fn free_room(folder: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(folder).ok().filter(|stat| stat.f_blocks > 0)?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    system::room(folder).ok().filter(|(blocks, _)| *blocks > 0).map(|(_, free)| free)
 }
 
 /// Fails early when the file system of `path` clearly has less free space than `bytes`.
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
-    let Ok(stat) = rustix::fs::statvfs(parent(path)) else { return Ok(()) };
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    if lacks_room(stat.f_blocks, free, bytes) {
+    let Ok((blocks, free)) = system::room(parent(path)) else { return Ok(()) };
+    if lacks_room(blocks, free, bytes) {
         return Err(Error::at(Action::Write, path, ErrorKind::NoRoom { needed: bytes, free }));
     }
     Ok(())
@@ -212,15 +206,14 @@ impl FileOut {
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_file());
         // The file is private until it has the permissions of the old file.
         let mode = if old.is_some() { OWNER_ALONE } else { policy.permissions };
-        let open =
-            |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let fail = |e| Error::io(Action::Create, target, e);
-        let (temporary, file) = Temporary::beside(target, open).map_err(fail)?;
+        let (temporary, file) =
+            Temporary::beside(target, |path| system::create_new(path, mode)).map_err(fail)?;
         if let Some(old) = old {
-            set_mode_if_any(&file, old.mode() & 0o777).map_err(fail)?;
+            set_mode_if_any(&file, system::mode(&old) & 0o777).map_err(fail)?;
         }
         // The lock shows other processes that the file is in use. Some file systems have no locks.
-        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let _ = system::lock_alone(&file);
         let target = target.to_path_buf();
         Ok(FileOut { target, policy, known: None, temporary, file, turn: Turn::default() })
     }
@@ -241,7 +234,7 @@ impl FileOut {
     /// Those of the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let _turn = self.turn.take();
-        self.file.write_all_at(bytes, offset).map_err(|e| self.failure(e))
+        system::write_all_at(&self.file, bytes, offset).map_err(|e| self.failure(e))
     }
 
     /// The error of a failed write to this output.
@@ -261,13 +254,13 @@ impl FileOut {
             let _stage = stages::enter(Stage::Sync, 0);
             system::sync(&file).map_err(fail)?;
         }
-        close_copy(&file).map_err(fail)?;
+        system::close_copy(&file).map_err(fail)?;
         let over = match known {
             Some(look) => Over::Known(look),
             None if policy.force => Over::Anything,
             None => Over::Nothing,
         };
-        temporary.commit(|from| rename_path(from, &target, over)).map_err(|e| match e.kind() {
+        temporary.commit(|from| system::rename(from, &target, over)).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists if known.is_some() => {
                 Error::at(Action::Write, target.as_path(), ErrorKind::Changed)
             }
@@ -283,9 +276,9 @@ impl FileOut {
 /// # Errors
 /// Those of the system.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
-    match file.metadata()?.mode() & 0o7777 {
+    match system::mode(&file.metadata()?) & 0o7777 {
         now if now == mode => Ok(()),
-        _ => file.set_permissions(Permissions::from_mode(mode)),
+        _ => system::set_mode(file, mode),
     }
 }
 
@@ -302,9 +295,8 @@ pub fn set_mode_if_any(file: &File, mode: u32) -> io::Result<()> {
 /// # Errors
 /// All other errors.
 pub fn if_any(done: io::Result<()>) -> io::Result<()> {
-    const NONE: [i32; 5] = [libc::EPERM, libc::EOPNOTSUPP, libc::ENOTSUP, libc::ENOSYS, libc::EINVAL];
     match done {
-        Err(e) if e.raw_os_error().is_some_and(|code| NONE.contains(&code)) => Ok(()),
+        Err(e) if system::is_missing_feature(&e) => Ok(()),
         done => done,
     }
 }
@@ -322,26 +314,7 @@ fn sync_folder(folder: &Path, policy: Policy, of: Option<&File>) -> Result<()> {
         return Ok(());
     }
     let _stage = stages::enter(Stage::Sync, 0);
-    let synced = match (File::open(folder), of) {
-        // Without permission to list the folder the whole file system is synced, where the system can do that.
-        (Err(e), Some(of)) if e.kind() == io::ErrorKind::PermissionDenied => {
-            match system::sync_file_system(of) {
-                Err(Errno::NOSYS) => Err(e),
-                done => done.map_err(io::Error::from),
-            }
-        }
-        (folder, _) => folder.and_then(system::sync_folder),
-    };
-    synced.map_err(|e| Error::io(Action::Sync, folder, e))
-}
-
-/// Opens a folder, and fails if another type of file or a link is there.
-///
-/// # Errors
-/// Those of the system.
-pub fn open_folder(path: &Path) -> io::Result<File> {
-    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    system::sync_names(folder, of).map_err(|e| Error::io(Action::Sync, folder, e))
 }
 
 /// Makes an existing file or folder durable.
@@ -377,9 +350,11 @@ impl NewObjects for FileOut {
 fn read_full_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < out.len() {
-        match retry_on_intr(|| rustix::io::pread(file, &mut out[filled..], offset + filled as u64))? {
-            0 => break,
-            n => filled += n,
+        match system::read_at(file, &mut out[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(filled)
@@ -390,12 +365,14 @@ fn write_all_vectored_at(file: &File, mut rows: &mut [IoSlice], mut at: u64) -> 
     // Skips empty rows at the start.
     IoSlice::advance_slices(&mut rows, 0);
     while !rows.is_empty() {
-        match retry_on_intr(|| rustix::io::pwritev(file, rows, at))? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            written => {
+        match system::write_at(file, rows, at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
                 at += written as u64;
                 IoSlice::advance_slices(&mut rows, written);
             }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(())
@@ -407,7 +384,7 @@ pub fn write_text(path: &Path, text: &str, policy: Policy) -> Result<()> {
         return open_special(path)?.write_all(text.as_bytes()).map_err(|e| Error::io(Action::Write, path, e));
     }
     let out = FileOut::create(path, policy)?;
-    out.file().write_all_at(text.as_bytes(), 0).map_err(|e| out.failure(e))?;
+    out.put(0, text.as_bytes())?;
     out.commit(text.len() as u64)
 }
 

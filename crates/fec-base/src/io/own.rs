@@ -1,10 +1,9 @@
 //! Files under names that others can predict. In a folder that others may write to, any type of file may be there: a
 //! link is not followed, a FIFO is not waited for, and another user's file is not believed.
 
-use rustix::process::geteuid;
-use std::fs::{self, File, Metadata, OpenOptions};
+use super::system;
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The kind of entry under such a name.
@@ -28,20 +27,20 @@ pub fn look(path: &Path) -> io::Result<Stands> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
         named => {
-            if let Some(wrong) = wrong_with(&named?) {
+            if let Some(wrong) = wrong_with(&named?)? {
                 return Ok(Stands::Other(wrong));
             }
         }
     }
     // The entry may have changed since, so it is checked again.
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Stands::Other(LINK)),
+    let file = match system::open_unfollowed(path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(Stands::Other(LINK)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
-        opened => opened?,
+        Err(e) => return Err(e),
     };
     let meta = file.metadata()?;
-    Ok(match wrong_with(&meta) {
+    Ok(match wrong_with(&meta)? {
         Some(wrong) => Stands::Other(wrong),
         None => Stands::Own(file, meta),
     })
@@ -49,19 +48,14 @@ pub fn look(path: &Path) -> io::Result<Stands> {
 
 const LINK: &str = "it is a symbolic link";
 
-fn wrong_with(meta: &Metadata) -> Option<&'static str> {
-    match meta {
+fn wrong_with(meta: &Metadata) -> io::Result<Option<&'static str>> {
+    Ok(match meta {
         _ if meta.is_symlink() => Some(LINK),
         _ if !meta.is_file() => Some("it is no regular file"),
-        _ if !is_mine(meta.uid()) => Some("it belongs to another user"),
-        _ if meta.nlink() > 1 => Some("it has other names too"),
+        _ if !system::is_mine(system::owner(meta)?) => Some("it belongs to another user"),
+        _ if system::links(meta) > 1 => Some("it has other names too"),
         _ => None,
-    }
-}
-
-/// Tells whether a user is the same as this process's, or root, who may do anything anyway.
-fn is_mine(user: u32) -> bool {
-    user == 0 || user == geteuid().as_raw()
+    })
 }
 
 /// Opens a file that the user named for reading, if it is a regular file. A FIFO in its place is not waited for.
@@ -72,8 +66,7 @@ pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     if !fs::metadata(path)?.is_file() {
         return Ok(None);
     }
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = system::open_at_once(path)?;
     Ok(if file.metadata()?.is_file() { Some(file) } else { None })
 }
 
@@ -84,14 +77,14 @@ pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
 /// Those of the system.
 pub fn planted(path: &Path) -> io::Result<Option<&'static str>> {
     let meta = fs::symlink_metadata(path)?;
-    let kind = meta.file_type();
+    let owner = system::owner(&meta)?;
     // Only root can make devices.
-    if kind.is_char_device() || kind.is_block_device() || is_mine(meta.uid()) {
+    if system::is_device(&meta) || system::is_mine(owner) {
         return Ok(None);
     }
     let folder = fs::metadata(super::temporary::parent(path))?;
-    let is_of_its_owner = meta.uid() == folder.uid() && folder.mode() & 0o022 == 0;
-    Ok((!is_of_its_owner).then_some(match kind.is_symlink() {
+    let is_of_its_owner = owner == system::owner(&folder)? && system::mode(&folder) & 0o022 == 0;
+    Ok((!is_of_its_owner).then_some(match meta.is_symlink() {
         true => "it is a symbolic link that another user has put there",
         false => "it belongs to another user, in a folder that others may write to",
     }))
@@ -101,6 +94,7 @@ pub fn planted(path: &Path) -> io::Result<Option<&'static str>> {
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use rustix::process::geteuid;
     use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 
     fn wrong(path: &Path) -> &'static str {

@@ -1,6 +1,6 @@
 //! Read-only files and folders of the user's own, which are made writable for the moment.
 
-use super::system::{EFFECTIVE, PLACE};
+use super::system::unixes::{EFFECTIVE, PLACE};
 use rustix::fs::{Mode, OFlags, Stat, accessat, fstat};
 use rustix::io::Errno;
 use rustix::process::geteuid;

@@ -2,10 +2,9 @@
 //! it, or to a device that never ends. A bounded number of bytes is read, and a missing writer is not waited for
 //! without end.
 
-use rustix::fs::{OFlags, fcntl_setfl};
+use super::system;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
@@ -26,10 +25,9 @@ pub type Bytes = Chain<Cursor<Vec<u8>>, File>;
 /// # Errors
 /// Those of the system; [`TimedOut`](ErrorKind::TimedOut) for such a FIFO.
 pub fn open(path: &Path) -> io::Result<Bytes> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let head = if file.metadata()?.file_type().is_fifo() { first_byte(&file)? } else { Vec::new() };
-    fcntl_setfl(&file, OFlags::empty())?;
+    let file = system::open_at_once(path)?;
+    let head = if system::is_fifo(&file.metadata()?) { first_byte(&file)? } else { Vec::new() };
+    system::wait_from_now_on(&file)?;
     Ok(Cursor::new(head).chain(file))
 }
 

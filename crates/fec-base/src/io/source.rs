@@ -1,12 +1,12 @@
 //! A file to protect, mapped or read at positions, and a check that it stayed unchanged.
 
+use super::ReadAt;
+use super::system::{self, FencedMap};
 use crate::context::{Context, Notice};
 use crate::error::{Action, Error, ErrorKind, Result};
 use crate::program::lease::Writers;
-use crate::program::sigbus::FencedMap;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A regular file open for reading.
@@ -24,18 +24,17 @@ pub struct SourceFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     len: u64,
-    mtime: (i64, i64),
-    ctime: (i64, i64),
+    /// Those of the last write and of the last change of any kind.
+    times: [(i64, i64); 2],
 }
 
 impl Stamp {
     /// The stamp of a file.
-    pub fn of(meta: &Metadata) -> Stamp {
-        Stamp {
-            len: meta.len(),
-            mtime: (meta.mtime(), meta.mtime_nsec()),
-            ctime: (meta.ctime(), meta.ctime_nsec()),
-        }
+    ///
+    /// # Errors
+    /// `Unsupported` on a system that does not tell when a file was changed.
+    pub fn of(meta: &Metadata) -> io::Result<Stamp> {
+        Ok(Stamp { len: meta.len(), times: system::times(meta)? })
     }
 }
 
@@ -51,13 +50,13 @@ impl SourceFile {
             context.progress.note(Notice::OpenElsewhere { path });
         }
         let meta = file.metadata().map_err(fail)?;
-        let stamp = Stamp::of(&meta);
+        let stamp = Stamp::of(&meta).map_err(fail)?;
         let map = if context.settings.map && stamp.len > 0 {
             FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
         } else {
             None
         };
-        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp, mode: meta.mode(), writers })
+        Ok(SourceFile { path: path.to_path_buf(), file, map, stamp, mode: system::mode(&meta), writers })
     }
 
     /// Its path.
@@ -85,7 +84,7 @@ impl SourceFile {
         self.writers.after(&self.file, out.len() as u64);
         let done = match &self.map {
             Some(map) => map.copy(offset as usize, out),
-            None => self.file.read_exact_at(out, offset),
+            None => self.file.read_exact_at(offset, out),
         };
         done.map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => self.changed(),
@@ -96,8 +95,8 @@ impl SourceFile {
     /// Fails if the file was changed since it was opened. The lease ends here, so that waiting writers need not wait
     /// until the output is on the disk; later reads rely on the stamp alone.
     pub fn check_unchanged(&self) -> Result<()> {
-        let meta = self.file.metadata().map_err(|e| Error::io(Action::Read, self.path.as_path(), e))?;
-        if Stamp::of(&meta) != self.stamp {
+        let now = self.file.metadata().and_then(|meta| Stamp::of(&meta));
+        if now.map_err(|e| Error::io(Action::Read, self.path.as_path(), e))? != self.stamp {
             return Err(self.changed());
         }
         self.writers.end(&self.file);

@@ -1,11 +1,10 @@
 //! A temporary file without a name, for data that has to be whole before it is passed on.
 
-use super::ReadAt;
 use super::output::Turn;
+use super::{ReadAt, system};
 use crate::error::{Action, Error, Place, Result, WriteFailure};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,8 +38,8 @@ impl Spool {
     /// # Errors
     /// As [`new`](Spool::new).
     pub fn within(folder: Option<&Path>) -> Result<Spool> {
-        let file = folder.map_or_else(tempfile::tempfile, tempfile::tempfile_in);
-        file.map(|file| Spool(file, Turn::default()))
+        system::nameless_file(folder)
+            .map(|file| Spool(file, Turn::default()))
             .map_err(|e| Error::io(Action::Create, Place::Temporary, e))
     }
 
@@ -50,8 +49,8 @@ impl Spool {
     /// Those of the pipe and of the file, reported as the pipe's.
     pub fn of_pipe(place: &Path, mut pipe: impl Read) -> Result<Arc<dyn ReadAt>> {
         let fail = |e: io::Error| Error::io(Action::Spool, place, e);
-        let mut file = tempfile::tempfile().map_err(|e| {
-            let folder = std::env::temp_dir();
+        let mut file = system::nameless_file(None).map_err(|e| {
+            let Some(folder) = system::temporary_folder() else { return fail(e) };
             let why = format!("in the folder {}, which TMPDIR names: {e}", folder.display());
             fail(io::Error::new(e.kind(), why))
         })?;
@@ -76,7 +75,8 @@ impl Spool {
     /// Those of the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let _turn = self.1.take();
-        self.0.write_all_at(bytes, offset).map_err(|e| Error::io(Action::Write, Place::Temporary, e))
+        system::write_all_at(&self.0, bytes, offset)
+            .map_err(|e| Error::io(Action::Write, Place::Temporary, e))
     }
 
     /// Reads bytes at an offset.

@@ -1,7 +1,7 @@
 //! The stats of many entries below a base.
 
 use super::base::{Base, checked};
-use super::system::PLACE;
+use super::system::unixes::PLACE;
 use rustix::fs::{AtFlags, Mode, Stat, statat};
 use std::io;
 use std::os::fd::OwnedFd;

@@ -2,17 +2,13 @@
 //! partial output stays behind. A program that ends by a signal or a panic drops nothing: its own handlers may call
 //! [`remove_all`] or [`try_remove_all`].
 
-use super::{list, remove_folder};
+use super::{list, remove_folder, system};
 use crate::context::{Notice, Progress};
 use crate::names::show;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
-use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, SystemTime};
@@ -91,7 +87,7 @@ impl Temporary {
         let folder = parent(target);
         let mut attempt = 0;
         loop {
-            let path = folder.join(format!(".fec-{}-{}.tmp", std::process::id(), home() + attempt));
+            let path = folder.join(format!(".fec-{}-{}.tmp", system::process(), home() + attempt));
             let listed = Pending::Path(path.clone());
             // Once the file is there, nothing may fail before it is in the list: not for want of memory either, which
             // ends the process while the list is locked.
@@ -166,7 +162,7 @@ impl Appended {
     /// Writes bytes at an offset. The list is locked, so that nothing is written after [`remove_all`] has cut the file.
     pub fn put(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let _list = pending();
-        self.file.write_all_at(bytes, offset)
+        system::write_all_at(&self.file, bytes, offset)
     }
 
     /// Sets the length of the file, under the same lock as [`put`](Appended::put).
@@ -201,13 +197,12 @@ pub fn remove_stale(folder: &Path, progress: &dyn Progress) {
         |name: &[u8], path: &Path| is_of_the_dead(name) || is_temporary(name) && is_untouched(path, LONG);
     for name in list(folder).unwrap_or_default() {
         let path = folder.join(&name);
-        if !is_stale(name.as_bytes(), &path) || !is_output(&path) {
+        if !is_stale(name.as_encoded_bytes(), &path) || !is_output(&path) {
             continue;
         }
         // In a folder that everybody may write to, a FIFO may have taken its place, and opening that would block.
-        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
-        let opened = File::options().read(true).custom_flags(flags).open(&path);
-        if opened.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+        let opened = system::open_unfollowed(&path).ok().flatten();
+        if opened.is_some_and(|file| system::lock_alone(&file).is_ok()) {
             let bytes = bytes_of(&path);
             remove(&path);
             if fs::symlink_metadata(&path).is_err() {
@@ -241,7 +236,7 @@ fn bytes_of(path: &Path) -> u64 {
 
 /// Tells whether a folder has only files with names of shard files.
 fn is_shards_only(folder: &Path) -> bool {
-    inside(folder).all(|path| path.as_os_str().as_bytes().ends_with(b".shard") && is_file(&path))
+    inside(folder).all(|path| path.as_os_str().as_encoded_bytes().ends_with(b".shard") && is_file(&path))
 }
 
 /// Tells whether a file, or a folder and all its files, was not written to for this time.
@@ -264,28 +259,17 @@ pub fn is_of_the_dead(name: &[u8]) -> bool {
     parts_of(name).is_some_and(|(pid, number)| {
         // Some names have no home in their number: those in a folder that is made for a single sidecar.
         let is_of_here = number >> 32 == 0 || number >> 32 == home() >> 32;
-        is_of_here && is_gone(pid)
+        is_of_here && system::is_gone(pid)
     })
 }
 
-/// Tells whether a process is gone, or has ended without being reaped by its parent, as is common in containers.
-fn is_gone(pid: Pid) -> bool {
-    let has_ended = || {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The program's name is in front, in brackets, and may contain any bytes.
-        let state = stat.rsplitn(2, |byte| *byte == b')').next()?.trim_ascii().first()?;
-        Some(matches!(state, b'Z' | b'X'))
-    };
-    test_kill_process(pid) == Err(rustix::io::Errno::SRCH) || has_ended() == Some(true)
-}
-
 /// The process that made a temporary file or folder, and its number, from the name.
-fn parts_of(name: &[u8]) -> Option<(Pid, u64)> {
+fn parts_of(name: &[u8]) -> Option<(i32, u64)> {
     let name = std::str::from_utf8(name).ok()?;
     let (pid, number) = name.strip_prefix(".fec-")?.strip_suffix(".tmp")?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let are_numbers = is_number(pid) && is_number(number);
-    Some((Pid::from_raw(pid.parse().ok().filter(|_| are_numbers)?)?, number.parse().ok()?))
+    Some((pid.parse().ok().filter(|pid| are_numbers && *pid > 0)?, number.parse().ok()?))
 }
 
 /// The upper half of the numbers in all temporary names. It is the same where process numbers mean the same: until the
@@ -301,8 +285,8 @@ fn home_of(proc: &Path) -> u64 {
     let boot = fs::read(proc.join("sys/kernel/random/boot_id"));
     let namespace = fs::read_link(proc.join("self/ns/pid"));
     let place = match (boot, namespace) {
-        (Ok(boot), Ok(namespace)) => [&boot, namespace.as_os_str().as_bytes()].concat(),
-        _ => format!("{} {:?}", std::process::id(), SystemTime::now()).into_bytes(),
+        (Ok(boot), Ok(namespace)) => [&boot, namespace.as_os_str().as_encoded_bytes()].concat(),
+        _ => format!("{} {:?}", system::process(), SystemTime::now()).into_bytes(),
     };
     let digest = HashKind::Blake3.digest(&place);
     u64::from_le_bytes([0, 0, 0, 0, digest[0], digest[1], digest[2], digest[3] | 1])
@@ -341,6 +325,7 @@ mod tests {
     use super::*;
     use crate::context::Meter;
     use crate::error::Action;
+    use rustix::process::{Pid, test_kill_process};
 
     /// The paths of removed leftovers.
     #[derive(Default)]
@@ -392,7 +377,7 @@ mod tests {
         let (dead, alive) = (dead.expect("a number of no process"), std::process::id());
         let mut child = std::process::Command::new("true").spawn().expect("a process");
         let ended = child.id();
-        while !is_gone(Pid::from_child(&child)) {
+        while !system::is_gone(ended.cast_signed()) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let elsewhere = home() ^ 1 << 40;
@@ -414,7 +399,7 @@ mod tests {
         }
         let locked = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 1));
         let holder = File::create_new(&locked).expect("a file");
-        flock(&holder, FlockOperation::NonBlockingLockExclusive).expect("a lock");
+        system::lock_alone(&holder).expect("a lock");
         let precious = folder.path().join(format!(".fec-{dead}-{}.tmp", home() + 2));
         fs::create_dir(&precious).expect("a folder");
         File::create_new(precious.join("letter")).expect("a file");

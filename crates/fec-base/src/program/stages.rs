@@ -6,12 +6,12 @@
 //! program calls [`start`], entering a stage is one relaxed load. Times are kept for the process, not for an operation:
 //! a program that starts this runs one operation at a time.
 
+use crate::io::system;
 use fec_core::block::Code;
 use fec_core::digest::HashKind;
 use fec_core::executor::lock;
 use fec_core::gf256::kernel::Backend;
 use fec_core::observe::{Observer, Phase};
-use rustix::time::{ClockId, clock_gettime};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -129,8 +129,8 @@ fn queued() -> Option<Duration> {
 }
 
 fn now() -> (Instant, Duration) {
-    let core = clock_gettime(ClockId::ThreadCPUTime);
-    (Instant::now(), Duration::new(core.tv_sec as u64, core.tv_nsec as u32))
+    let core = system::thread_time();
+    (Instant::now(), core)
 }
 
 impl Running {

@@ -18,7 +18,6 @@ use fec_keys::sign::{MOST_OF_ONE, Signatures};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,7 +115,7 @@ impl NewFiles {
         folders.into_iter().for_each(|folder| remove_stale(folder, job.context.progress));
         // A rewritten missing shard is readable for those who may read the other shards in its folder.
         let gone = files.iter().find(|file| file.old.is_none()).map(|file| parent(&file.path));
-        let is_shard = |name: &OsString| name.as_bytes().ends_with(b".shard");
+        let is_shard = |name: &OsString| name.as_encoded_bytes().ends_with(b".shard");
         let others = gone.into_iter().flat_map(|folder| {
             let names = list(folder).unwrap_or_default();
             names.into_iter().filter(is_shard).map(move |name| folder.join(name))

@@ -289,7 +289,7 @@ fn only_a_strict_reader_compares_digests() {
 #[test]
 fn a_written_payload_is_read_where_it_stands() {
     let file = tempfile::tempfile().unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, b"payload", 0).unwrap();
+    fec_base::io::system::write_all_at(&file, b"payload", 0).unwrap();
     let written = WrittenPayload { bytes: &file, len: 7, place: Place::Temporary };
     let mut out = [0; 4];
     written.read_at(3, &mut out).unwrap();

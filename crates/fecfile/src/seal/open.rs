@@ -7,7 +7,7 @@ use super::error::SealError;
 use super::keys::{associated, chunk_key, nonce, private_key};
 use fec_base::error::{Action, Error, Place, Result, WriteFailure};
 use fec_base::io::ReadAt;
-use fec_base::io::system::make_hole;
+use fec_base::io::system::{self, make_hole};
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::meta::Meta;
@@ -316,7 +316,7 @@ pub trait WriteAt: ReadAt {
 
 impl WriteAt for std::fs::File {
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
+        system::write_all_at(self, bytes, offset)
     }
 
     fn write_zeros_at(&self, offset: u64, len: usize) -> std::io::Result<()> {

@@ -2,21 +2,17 @@
 
 use super::{Policy, if_any, open_folder, read_full_at, sync_folder, sync_named, write_all_vectored_at};
 use crate::error::{Action, Error, ErrorKind, Place, Result};
-use crate::io::naming::{Name, Over, is_lacking, rename};
+use crate::io::look::Over;
 use crate::io::own::open_regular;
 use crate::io::temporary::{Temporary, parent};
 use crate::io::{NewObjects, list, remove_folder, system};
-use crate::program::closing::close;
 use crate::program::stages::{self, Stage};
 use crate::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::shard_file;
-use rustix::fs::{CWD, FlockOperation};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, IoSlice, Read};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -43,24 +39,22 @@ impl FolderOut {
         FolderOut::check(target, policy)?;
         let fail = |e: io::Error| Error::io(Action::Create, target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
-        let create = |path: &Path| DirBuilder::new().mode(policy.of_folder()).create(path);
+        let create = |path: &Path| system::create_folder(path, policy.of_folder());
         let is_mount = old.is_some() && is_mount(target);
         let place = if is_mount { target.join("files") } else { target.to_path_buf() };
         let (temporary, ()) = Temporary::beside(&place, create).map_err(fail)?;
         // Some file systems have no locks.
         let lock = open_folder(temporary.path()).ok();
         if let Some(folder) = &lock {
-            let _ = rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive);
+            let _ = system::lock_alone(folder);
         }
         let mut files = Vec::with_capacity(names.len());
         for name in names {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true).mode(policy.permissions);
-            files.push(options.open(temporary.path().join(name)).map_err(fail)?);
+            let path = temporary.path().join(name);
+            files.push(system::create_new(&path, policy.permissions).map_err(fail)?);
         }
         if let Some(old) = old {
-            if_any(fs::set_permissions(temporary.path(), Permissions::from_mode(old.mode() & 0o7777)))
-                .map_err(fail)?;
+            if_any(system::set_mode_at(temporary.path(), system::mode(&old) & 0o7777)).map_err(fail)?;
         }
         Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock, is_mount })
     }
@@ -102,7 +96,7 @@ impl FolderOut {
                 return Err(fail(e));
             }
         }
-        files.into_iter().try_for_each(close).map_err(fail)?;
+        files.into_iter().try_for_each(system::close).map_err(fail)?;
         sync_folder(temporary.path(), policy, lock_file.as_ref())?;
         if is_mount {
             temporary.commit(|from| fill(from, &target, policy)).map_err(fail)?;
@@ -137,20 +131,18 @@ impl NewObjects for FolderOut {
 
 /// Tells whether a disk is mounted at a folder.
 pub(crate) fn is_mount(folder: &Path) -> bool {
-    let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+    let device = |path: &Path| {
+        fs::metadata(path).ok().and_then(|meta| system::identity(&meta)).map(|(device, _)| device)
+    };
     device(folder).is_some_and(|of| device(&folder.join("..")).is_some_and(|above| above != of))
 }
 
 /// Moves the files of a folder to the folder that it lies in. Each is whole when it appears. With `force`, shard files
 /// that were there are removed afterwards: the new ones are enough by then.
 fn fill(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
-    let (source, target) = (open_folder(from)?, open_folder(to)?);
     let (new, there) = (list(from)?, list(to)?);
     let over = if policy.force { Over::Anything } else { Over::Nothing };
-    for name in &new {
-        let of = |folder| Name { folder, name };
-        rename(of(source.as_fd()), of(target.as_fd()), over)?;
-    }
+    system::move_files(&new, from, to, over)?;
     for old in there.iter().filter(|name| policy.force && !new.contains(name)).map(|name| to.join(name)) {
         if is_shard_file(&old)? {
             fs::remove_file(old)?;
@@ -165,8 +157,7 @@ pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<
     match fs::rename(from, to) {
         // Without `force` the folder was empty when checked, so newer files in it are not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let exchange =
-                || system::exchange((CWD, from.as_os_str()), (CWD, to.as_os_str())).map_err(cannot_exchange);
+            let exchange = || system::exchange(from, to).map_err(cannot_exchange);
             exchange()?;
             // Under the temporary name no other process finds the folder, so this check sees exactly the files to be
             // removed.
@@ -187,9 +178,9 @@ pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<
 
 /// The error of an exchange of two folders. A file system that cannot exchange them in a single step cannot replace a
 /// folder safely.
-fn cannot_exchange(e: rustix::io::Errno) -> io::Error {
-    if !is_lacking(e) {
-        return e.into();
+fn cannot_exchange(e: io::Error) -> io::Error {
+    if !system::is_lacking(&e) {
+        return e;
     }
     io::Error::new(
         io::ErrorKind::Unsupported,

@@ -1,8 +1,8 @@
 use super::folder::replace_folder;
 use super::*;
 use fec_core::format::shard_file;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
 const QUICK: Policy = Policy::new().with_sync(false);
@@ -320,7 +320,7 @@ fn a_folder_of_shard_files_alone_is_replaced_with_force() {
 fn a_rename_without_force_replaces_nothing() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
-    let renamed = |from: &str, to: &str| rename_path(&at(from), &at(to), Over::Nothing);
+    let renamed = |from: &str, to: &str| system::rename(&at(from), &at(to), Over::Nothing);
     for name in ["file", "other"] {
         fs::write(at(name), name).unwrap();
     }

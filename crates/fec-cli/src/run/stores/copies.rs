@@ -11,8 +11,9 @@ use crate::say::failure::{Failure, Result};
 use crate::say::mirrors::Fetched;
 use crate::settings::Settings;
 use fec_base::context::Context;
-use fec_base::io::naming::{Over, rename_path};
+use fec_base::io::look::Over;
 use fec_base::io::output::{FileOut, Policy, check_room};
+use fec_base::io::system::rename;
 use fec_base::io::temporary::parent;
 use fec_base::names::{is_plain, show};
 use fec_base::threads::Threads;
@@ -138,10 +139,10 @@ fn put_in_place(fetched: PathBuf, path: &Path) -> Result<PathBuf> {
             Err(Failure::usage(what).help("move it, and run the command again"))
         }
         // A file that somebody puts there meanwhile keeps its name.
-        Err(_) => rename_path(path, &aside, Over::Nothing)
+        Err(_) => rename(path, &aside, Over::Nothing)
             .and_then(|()| {
-                let named = rename_path(&fetched, path, Over::Nothing);
-                named.inspect_err(|_| drop(rename_path(&aside, path, Over::Nothing)))
+                let named = rename(&fetched, path, Over::Nothing);
+                named.inspect_err(|_| drop(rename(&aside, path, Over::Nothing)))
             })
             .map_err(|e| Failure::io(Action::Replace, path, e)),
     };

@@ -126,6 +126,10 @@ pub struct Backend {
 impl Backend {
     /// The fastest backend of this CPU.
     pub fn best() -> Backend {
+        // A module with simd128 loads only where that is: the linker need not keep the other kernels.
+        #[cfg(target_feature = "simd128")]
+        return Backend::detect(&simd128::KERNEL).expect("the module was loaded");
+        #[cfg(not(target_feature = "simd128"))]
         Backend::available().next().expect("the scalar kernel needs no feature")
     }
 

@@ -7,7 +7,7 @@ use crate::examine::written::Written;
 use crate::repair::left_out::{Dressed, is_of_kind, unset};
 use fec_base::error::Result;
 use fec_base::io::base::{self, file_type};
-use fec_base::io::naming::Over;
+use fec_base::io::look::Over;
 use fec_base::io::output::if_any;
 use fec_base::io::temporary::{Temporary, parent, remove_stale, undisturbed};
 use fec_core::format::sidecar::{EntryKind, FileEntry};

@@ -7,15 +7,14 @@ use crate::forms::encode_job::SpareRooms;
 use crate::forms::repair::{DecodedSets, NewFile, NewFiles, RepairJob};
 use crate::report::{Examination, ShardReport, ShardState};
 use fec_base::io::folder::open_file;
+use fec_base::io::system::create_folders;
 use fec_base::io::{NewObjects, ReadAt};
 use fec_base::names::{is_plain, show};
 use fec_core::format::annex;
 use fec_core::format::outline::Outlines;
 use fec_core::format::shard_file::{HEADER_LEN, ShardHeader};
 use fec_keys::sign::Signatures;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,7 +52,7 @@ pub(super) fn repair(
         set.meta.as_ref().ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?.to_bytes();
     job.check_memory(geometry.shape().set_bytes())?;
     if let Some(folder) = job.out {
-        let made = DirBuilder::new().recursive(true).mode(job.policy.of_folder()).create(folder);
+        let made = create_folders(folder, job.policy.of_folder());
         made.map_err(|e| Error::io(Action::Create, folder, e))?;
     }
     let mut out = Box::new(NewFiles::create(&files, job)?);

@@ -14,6 +14,7 @@ use crate::report::Written;
 use crate::seal::sealer::Sealer;
 use fec_base::context::{Context, Gauge};
 use fec_base::io::{NewObjects, Store};
+use fec_base::names;
 use fec_base::program::stages::{self, Stage};
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -25,7 +26,6 @@ use fec_core::merkle::Tree;
 use fec_core::params::{FileGeometry, Form, GroupGeometry, Shape};
 use std::ffi::OsString;
 use std::io::{self, IoSlice};
-use std::os::unix::ffi::OsStringExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -173,7 +173,8 @@ impl Label {
 /// Begins the names of files that record no name, as those of a sealed payload.
 pub(crate) const NO_NAME: &[u8] = b"payload";
 
-/// NAME.017.shard, with NAME cut if the file name would be too long.
+/// NAME.017.shard, with NAME cut if the file name would be too long; `payload.017.shard` if this system has no such
+/// names.
 pub fn file_name(name: &[u8], index: usize) -> OsString {
     const LONGEST: usize = 255 - ".000.shard".len();
     let mut end = name.len().min(LONGEST);
@@ -181,9 +182,8 @@ pub fn file_name(name: &[u8], index: usize) -> OsString {
     while end < name.len() && end > LONGEST - 4 && name[end] & 0xc0 == 0x80 {
         end -= 1;
     }
-    let mut out = name[..end].to_vec();
-    out.extend_from_slice(format!(".{index:03}.shard").as_bytes());
-    OsString::from_vec(out)
+    let file = |name: &[u8]| names::of_file([name, format!(".{index:03}.shard").as_bytes()].concat());
+    file(&name[..end]).or_else(|| file(NO_NAME)).expect("every system has names of ASCII")
 }
 
 /// Shard files that are being written.

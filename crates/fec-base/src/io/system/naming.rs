@@ -1,14 +1,13 @@
 //! Gives a file another name, never one that is taken, or one that has an entry which may be replaced. File systems
 //! have several calls for that, and many lack some of them: FAT and exFAT, FUSE, network file systems.
 
-use super::look::Look;
-use super::system;
-use rustix::fs::{AtFlags, CWD};
+use super::unixes;
+use crate::io::look::{Look, Over};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
 
 /// A name in an open folder.
 #[derive(Clone, Copy, Debug)]
@@ -17,17 +16,6 @@ pub struct Name<'a> {
     pub folder: BorrowedFd<'a>,
     /// The name in it, or a path from there.
     pub name: &'a OsStr,
-}
-
-/// The entry that may lose its name to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
-    /// None: the name must be free.
-    Nothing,
-    /// The entry that looked like this. Another one, which somebody has put there since, keeps the name.
-    Known(Look),
-    /// Any entry.
-    Anything,
 }
 
 /// The calls of a file system, which may lack some of them.
@@ -45,7 +33,7 @@ struct System;
 
 impl Calls for System {
     fn rename_new(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
-        system::rename_new((from.folder, from.name), (to.folder, to.name))
+        unixes::rename_new((from.folder, from.name), (to.folder, to.name))
     }
 
     fn link(&self, from: Name<'_>, to: Name<'_>) -> rustix::io::Result<()> {
@@ -57,7 +45,7 @@ impl Calls for System {
     }
 
     fn exchange(&self, a: Name<'_>, b: Name<'_>) -> rustix::io::Result<()> {
-        system::exchange((a.folder, a.name), (b.folder, b.name))
+        unixes::exchange((a.folder, a.name), (b.folder, b.name))
     }
 
     fn look(&self, name: Name<'_>) -> rustix::io::Result<Look> {
@@ -89,15 +77,6 @@ pub fn rename(from: Name<'_>, to: Name<'_>, over: Over) -> io::Result<()> {
         Over::Known(look) => over_known(&System, from, to, look),
         Over::Anything => Ok(System.rename(from, to)?),
     }
-}
-
-/// As [`rename`], for paths.
-///
-/// # Errors
-/// As [`rename`].
-pub fn rename_path(from: &Path, to: &Path, over: Over) -> io::Result<()> {
-    let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
-    rename(from, to, over)
 }
 
 /// Gives a file or folder another name, if that is free.
@@ -166,9 +145,11 @@ fn by(calls: &impl Calls, from: Name<'_>, to: Name<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::CWD;
     use std::cell::RefCell;
     use std::collections::VecDeque;
     use std::fs;
+    use std::path::Path;
 
     /// A file system without some calls.
     #[derive(Default)]

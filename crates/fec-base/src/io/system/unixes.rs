@@ -17,25 +17,25 @@ use std::os::unix::ffi::OsStrExt;
 
 /// Flags that open a folder as a place to start from, which takes no permission for the folder itself.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-pub(super) const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(in crate::io) const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// macOS has no O_PATH. The folder is opened for reading, so only those who may list it get through it.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-pub(super) const PLACE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(in crate::io) const PLACE: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Asks for the rights of the effective user.
 #[cfg(not(target_os = "android"))]
-pub(super) const EFFECTIVE: AtFlags = AtFlags::EACCESS;
+pub(in crate::io) const EFFECTIVE: AtFlags = AtFlags::EACCESS;
 
 /// Android's C library cannot ask for them. There the effective user is the real one: no program is set-uid.
 #[cfg(target_os = "android")]
-pub(super) const EFFECTIVE: AtFlags = AtFlags::empty();
+pub(in crate::io) const EFFECTIVE: AtFlags = AtFlags::empty();
 
 /// Opens a path from a folder, through no link and to nowhere outside: `openat2` of Linux.
 ///
 /// # Errors
 /// Those of the system; `ENOSYS` where it has no such call, as others than Linux.
-pub(super) fn open_beneath(
+pub(in crate::io) fn open_beneath(
     folder: &OwnedFd,
     path: &[u8],
     flags: OFlags,
@@ -119,7 +119,7 @@ pub fn sync_file_system(of: impl AsFd) -> rustix::io::Result<()> {
 ///
 /// # Errors
 /// Those of the system; `ENOSYS` where it has no such call, as FreeBSD.
-pub(super) fn rename_new(
+pub(in crate::io) fn rename_new(
     (of, from): (impl AsFd, &OsStr),
     (at, to): (impl AsFd, &OsStr),
 ) -> rustix::io::Result<()> {
@@ -151,7 +151,7 @@ pub(super) fn exchange((of, a): (impl AsFd, &OsStr), (at, b): (impl AsFd, &OsStr
 ///
 /// # Errors
 /// Those of the system, and of `see`.
-pub(super) fn for_each_name(
+pub(in crate::io) fn for_each_name(
     folder: &OwnedFd,
     mut see: impl FnMut(&CStr) -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
@@ -218,15 +218,6 @@ pub fn since_1970() -> std::time::Duration {
     std::time::Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec as u32)
 }
 
-/// Fills `out` from the system's source of randomness. Systems have different calls for that, and `getrandom` knows
-/// them.
-///
-/// # Errors
-/// Those of the source.
-pub fn random(out: &mut [u8]) -> io::Result<()> {
-    Ok(getrandom::fill(out)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,13 +274,5 @@ mod tests {
             assert_eq!(seen, names);
         }
         assert_eq!(for_each_name(&open, |_| Err(Errno::NOMEM)), Err(Errno::NOMEM));
-    }
-
-    #[test]
-    fn randomness_fills_all_bytes() {
-        let mut bytes = [0; 4096];
-        random(&mut bytes).unwrap();
-        assert!(bytes.as_chunks::<16>().0.iter().all(|chunk| *chunk != [0; 16]));
-        random(&mut []).unwrap();
     }
 }
