@@ -5,8 +5,9 @@
 #![allow(unsafe_code)]
 
 use crate::host::Host;
-use crate::run::answer;
+use crate::run::Session;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use zeroize::Zeroize;
@@ -25,6 +26,11 @@ unsafe extern "C" {
 
 /// The host of this module.
 struct Outside;
+
+thread_local! {
+    /// A module has one thread, and one host.
+    static SESSION: RefCell<Session> = RefCell::new(Session::new(Arc::new(Outside)));
+}
 
 /// The longest piece that is asked for or handed over at once.
 const MOST: usize = 16 << 20;
@@ -111,7 +117,7 @@ pub unsafe extern "C" fn fec_free(memory: *mut u8, len: u32) {
 pub unsafe extern "C" fn fec_call(request: *mut u8, len: u32) -> *mut u8 {
     // SAFETY: the caller says that the memory holds so many bytes, and hands it over.
     let bytes = unsafe { std::slice::from_raw_parts_mut(request, len as usize) };
-    let said = answer(bytes, Arc::new(Outside)).to_string();
+    let said = SESSION.with_borrow_mut(|session| session.answer(bytes)).to_string();
     // The request may hold keys.
     bytes.zeroize();
     // SAFETY: the memory was handed over, and nobody looks at it any more.

@@ -2,7 +2,7 @@
 
 use crate::host::{Host, Object, Output};
 use crate::report;
-use crate::request::{Encoding, Request};
+use crate::request::Request;
 use fec_base::context::{Context, Progress};
 use fec_base::error::{Action, ErrorKind, Place};
 use fec_base::io::{NewObjects, ReadAt, Store};
@@ -14,18 +14,14 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex};
 
 /// Encodes the only object of a request to the outputs of the host.
-pub(crate) fn encode(
-    request: &Request,
-    encoding: &Encoding,
-    host: Arc<dyn Host>,
-    context: &Context<'_>,
-) -> Result<Value> {
+pub(crate) fn encode(request: &Request, host: Arc<dyn Host>, context: &Context<'_>) -> Result<Value> {
     let [object] = &request.objects[..] else {
         return Ok(report::refused("a single object is encoded at a time"));
     };
     if request.root.is_some() || request.trust.is_some() || request.keys.is_some() {
         return Ok(report::refused("roots and keys are for reading an encoding"));
     }
+    let encoding = &request.encoding;
     let name = encoding.name.as_ref().unwrap_or(&object.name);
     let payload = Read(Object { host: host.clone(), number: 0, size: object.size });
     let options = Options { hash: encoding.hash, ..Options::new(encoding.code) };

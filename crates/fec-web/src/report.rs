@@ -5,6 +5,8 @@
 //! | `encoding` | the encoding that was found: form, root, name, k, m, hash, length, seal, signatures, others |
 //! | `verified` | of `"verify"`: the state of each shard, its damage, and whether the payload can be restored |
 //! | `restored` | of `"restore"`: length, name, and the number of sets that were mended |
+//! | `opened` | of `"open"`: length and name of the payload, as it comes out |
+//! | `part` | of `"part"`: where it starts, and its length |
 //! | `encoded` | of `"encode"`: the root, and the names of the outputs in their order |
 //! | `error` | `message`, `class` (`missing`, `replaced`, `refused`, `system`, `usage`), and `roots` to choose from |
 
@@ -31,7 +33,11 @@ pub(crate) fn failed(error: &Error) -> Value {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
-        message = format!("{message}: {cause}");
+        let words = cause.to_string();
+        // Most errors say their cause themselves.
+        if !message.contains(&words) {
+            message = format!("{message}: {words}");
+        }
         source = cause.source();
     }
     let roots: Vec<String> = match error.cause() {
@@ -135,6 +141,12 @@ fn ranges(ranges: &[ByteRange]) -> String {
         shown.push(format!("{} more", ranges.len() - MOST_RANGES));
     }
     shown.join(", ")
+}
+
+/// The encoding that is open now, and the name and length of what comes out of it.
+pub(crate) fn opened(encoding: Value, name: Option<Vec<u8>>, len: u64) -> Value {
+    let name = name.map(|name| text(&name));
+    json!({"ok": true, "encoding": encoding, "opened": {"name": name, "len": len}})
 }
 
 /// The result of restoring `len` bytes.

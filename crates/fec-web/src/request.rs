@@ -2,12 +2,14 @@
 //!
 //! | member | holds |
 //! |---|---|
-//! | `do` | `"look"`: which encoding is it; `"verify"`: every byte; `"restore"`: the payload; `"encode"` |
+//! | `do` | `"look"`: which encoding is it; `"verify"`: every byte; `"restore"`: the payload; `"encode"`; `"open"`: the
+//! next requests are for parts of it; `"part"` |
 //! | `objects` | a list of `{"name": "x.000.shard", "size": 123}`: the host's objects, numbered from 0 |
 //! | `root` | 64 hexadecimal digits: only this encoding counts |
 //! | `trust` | public keys for minisign, one on each line: only what one of them signed counts |
 //! | `identities` | secret keys of age, or a private key of OpenSSH, for a sealed payload |
 //! | `passphrase` | the passphrase of a sealed payload |
+//! | `start`, `len` | of `"part"`: bytes of the payload |
 //! | `k`, `m`, `hash`, `form`, `name` | of `"encode"`, of one object: 33, 67, `"BLAKE3"`, `"shards"`, its name |
 
 use fec_base::roots::parse_root;
@@ -30,6 +32,8 @@ pub(crate) enum Work {
     Verify,
     Restore,
     Encode,
+    Open,
+    Part,
 }
 
 /// An object as the request names it.
@@ -53,7 +57,10 @@ pub(crate) struct Request {
     pub(crate) root: Option<Digest>,
     pub(crate) trust: Option<Trust>,
     pub(crate) keys: Option<Keys>,
-    pub(crate) encoding: Option<Encoding>,
+    /// The options of an encoding; the usual ones if nothing is encoded.
+    pub(crate) encoding: Encoding,
+    /// Start and length of the wanted part; zeros if none is.
+    pub(crate) part: (u64, u64),
 }
 
 /// The reason why a request is refused, in words for whoever made it.
@@ -76,15 +83,24 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refusal> {
         Some("verify") => Work::Verify,
         Some("restore") => Work::Restore,
         Some("encode") => Work::Encode,
-        _ => return Err("`do` should be \"look\", \"verify\", \"restore\" or \"encode\"".to_owned()),
+        Some("open") => Work::Open,
+        Some("part") => Work::Part,
+        _ => return Err("`do` should be look, verify, restore, encode, open or part".to_owned()),
     };
+    // Other work has none of these members.
+    let mut options = Map::new();
+    if work == Work::Encode {
+        let taken = ["k", "m", "hash", "form", "name"].map(|name| (name.to_owned(), members.remove(name)));
+        options.extend(taken.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    }
     let request = Request {
         work,
-        objects: objects(members.remove("objects"))?,
+        objects: if work == Work::Part { Vec::new() } else { objects(members.remove("objects"))? },
         root: root(text(&mut members, "root")?)?,
         trust: trust(text(&mut members, "trust")?)?,
         keys: keys(identities, passphrase)?,
-        encoding: if work == Work::Encode { Some(encoding(&mut members)?) } else { None },
+        encoding: encoding(&mut options)?,
+        part: if work == Work::Part { part(&mut members)? } else { (0, 0) },
     };
     match members.keys().next() {
         None => Ok(request),
@@ -152,15 +168,22 @@ fn keys(
     }
 }
 
+/// Takes a number out of the members.
+fn number(members: &mut Map<String, Value>, name: &str, usual: Option<u64>) -> Result<u64, Refusal> {
+    let none = |value: &Value| value.is_null();
+    match (members.remove(name).filter(|value| !none(value)), usual) {
+        (None, Some(usual)) => Ok(usual),
+        (value, _) => value.and_then(|value| value.as_u64()).ok_or(format!("`{name}` should be a number")),
+    }
+}
+
+fn part(members: &mut Map<String, Value>) -> Result<(u64, u64), Refusal> {
+    Ok((number(members, "start", None)?, number(members, "len", None)?))
+}
+
 fn encoding(members: &mut Map<String, Value>) -> Result<Encoding, Refusal> {
-    let mut number = |name: &str, usual: u64| match members.remove(name) {
-        None | Some(Value::Null) => Ok(usual as usize),
-        Some(value) => match value.as_u64().and_then(|number| usize::try_from(number).ok()) {
-            Some(number) => Ok(number),
-            None => Err(format!("`{name}` should be a number")),
-        },
-    };
-    let (k, m) = (number("k", 33)?, number("m", 67)?);
+    let (k, m) = (number(members, "k", Some(33))?, number(members, "m", Some(67))?);
+    let [k, m] = [k, m].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     let code = Code::new(k, m).map_err(|e| e.to_string())?;
     let hash = match text(members, "hash")?.as_deref() {
         None | Some("BLAKE3") => HashKind::Blake3,

@@ -6,31 +6,82 @@ use crate::{encode, report};
 use fec_base::context::{Context, Settings};
 use fec_base::error::{Action, Place};
 use fecfile::report::Restored;
-use fecfile::{Archive, EncodingError, Error, Input, Result, Wanted};
+use fecfile::seal::Opener;
+use fecfile::{Archive, EncodingError, Error, Input, PayloadRange, Result, Wanted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Answers a request (see [`request`](crate::request) and [`report`]) over the objects of `host`. Everything runs on
-/// the calling thread, in at most 96 MiB beside the request, and as much as a passphrase's own work takes.
-pub fn answer(request: &[u8], host: Arc<dyn Host>) -> Value {
-    let request = match parse(request) {
-        Ok(request) => request,
-        Err(why) => return report::refused(&why),
-    };
-    let shown = Shown(host.clone());
-    let settings = Settings { threads: 1, map: false, sync: false, ..Settings::new() };
-    let context = Context::new(settings).with_progress(&shown);
-    let done = match &request.encoding {
-        Some(encoding) => encode::encode(&request, encoding, host, &context),
-        None => read(&request, &host, &context),
-    };
-    done.unwrap_or_else(|error| report::failed(&error))
+/// Answers requests over the objects of a host.
+pub struct Session {
+    host: Arc<dyn Host>,
+    /// The encoding whose parts may be asked for.
+    opened: Option<(Archive, Option<Opener>)>,
+}
+
+impl Session {
+    /// A session with a host, in which nothing is open.
+    pub fn new(host: Arc<dyn Host>) -> Session {
+        Session { host, opened: None }
+    }
+
+    /// Answers a request (see [`request`](crate::request) and [`report`]). Everything runs on the calling thread, in
+    /// at most 96 MiB beside the request, and as much as a passphrase's own work takes.
+    pub fn answer(&mut self, request: &[u8]) -> Value {
+        let request = match parse(request) {
+            Ok(request) => request,
+            Err(why) => return report::refused(&why),
+        };
+        let shown = Shown(self.host.clone());
+        let settings = Settings { threads: 1, map: false, sync: false, ..Settings::new() };
+        let context = Context::new(settings).with_progress(&shown);
+        let done = match request.work {
+            Work::Encode => encode::encode(&request, self.host.clone(), &context),
+            Work::Part => self.part(&request, &context),
+            Work::Open => self.open(&request, &context),
+            Work::Look | Work::Verify | Work::Restore => read(&request, &self.host, &context),
+        };
+        done.unwrap_or_else(|error| report::failed(&error))
+    }
+
+    /// Opens an encoding, in place of one that was open.
+    fn open(&mut self, request: &Request, context: &Context<'_>) -> Result<Value> {
+        self.opened = None;
+        let archive = found(request, &self.host, context)?;
+        let opener = archive.opener(request.keys.as_ref())?;
+        let extent = archive.encoded().extent();
+        let len = opener.as_ref().map_or(Ok(extent.sealed_len), |opener| opener.opened_len(extent))?;
+        let said = report::opened(report::encoding(&archive), name_of(&archive, opener.as_ref()), len);
+        self.opened = Some((archive, opener));
+        Ok(said)
+    }
+
+    /// Restores a part of the open encoding to output 0, from its byte 0 on.
+    fn part(&self, request: &Request, context: &Context<'_>) -> Result<Value> {
+        let Some((archive, opener)) = &self.opened else {
+            return Ok(report::refused("no encoding is open: ask to \"open\" one first"));
+        };
+        let (start, len) = request.part;
+        let range = PayloadRange { start, end: Some(start.saturating_add(len)) };
+        let mut out = Output { host: &self.host, at: 0 };
+        let _ = archive.restore_in_order(range, opener.as_ref(), (&mut out, Place::Output), context)?;
+        Ok(json!({"ok": true, "part": {"start": start, "len": out.at}}))
+    }
+}
+
+/// The encoding that a request is about.
+fn found(request: &Request, host: &Arc<dyn Host>, context: &Context<'_>) -> Result<Archive> {
+    let wanted = Wanted::from(request.root).signed_by(request.trust.as_ref());
+    Archive::open(&input(request, host), wanted, context)
+}
+
+/// The name of the payload: that in the seal, if it is opened.
+fn name_of(archive: &Archive, opener: Option<&Opener>) -> Option<Vec<u8>> {
+    opener.and_then(|opener| opener.name().map(<[u8]>::to_vec)).or_else(|| archive.name())
 }
 
 /// Looks at an encoding, verifies or restores it.
 fn read(request: &Request, host: &Arc<dyn Host>, context: &Context<'_>) -> Result<Value> {
-    let wanted = Wanted::from(request.root).signed_by(request.trust.as_ref());
-    let archive = Archive::open(&input(request, host), wanted, context)?;
+    let archive = found(request, host, context)?;
     let encoding = report::encoding(&archive);
     match request.work {
         Work::Verify => {
@@ -38,10 +89,14 @@ fn read(request: &Request, host: &Arc<dyn Host>, context: &Context<'_>) -> Resul
             Ok(json!({"ok": true, "encoding": encoding, "verified": report::verified(&verified)}))
         }
         Work::Restore => {
-            let restored = restore(request, &archive, host, context)?;
-            Ok(json!({"ok": true, "encoding": encoding, "restored": restored}))
+            let mut said = match restore(request, &archive, host, context) {
+                Ok(restored) => json!({"ok": true, "restored": restored}),
+                Err(error) => report::failed(&error),
+            };
+            said["encoding"] = encoding;
+            Ok(said)
         }
-        Work::Look | Work::Encode => Ok(json!({"ok": true, "encoding": encoding})),
+        _ => Ok(json!({"ok": true, "encoding": encoding})),
     }
 }
 
@@ -73,7 +128,8 @@ fn restore(
     let (restored, len) = match &opener {
         Some(opener) => {
             let mut out = Output { host, at: 0 };
-            let restored = archive.restore_in_order(Some(opener), (&mut out, Place::Output), context)?;
+            let all = PayloadRange::ALL;
+            let restored = archive.restore_in_order(all, Some(opener), (&mut out, Place::Output), context)?;
             (restored, out.at)
         }
         None => {
@@ -83,9 +139,7 @@ fn restore(
             (restored, len)
         }
     };
-    let name = opener.as_ref().and_then(|opener| opener.name().map(<[u8]>::to_vec));
-    let name = name.or_else(|| archive.name());
-    Ok(report::restored(&restored, name.as_deref(), len))
+    Ok(report::restored(&restored, name_of(archive, opener.as_ref()).as_deref(), len))
 }
 
 /// The result, if the whole payload was restored.

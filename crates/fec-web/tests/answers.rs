@@ -6,7 +6,7 @@ mod vectors;
 
 use fec_base::names::hex;
 use fec_core::digest::HashKind;
-use fec_web::{Host, answer};
+use fec_web::{Host, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn ask_all(work: &str, memory: Memory, more: Value) -> (Value, BTreeMap<u32, Vec
     let members = request.as_object_mut().expect("an object");
     members.extend(more.as_object().expect("members").clone());
     let host = Arc::new(memory);
-    let said = answer(request.to_string().as_bytes(), host.clone());
+    let said = Session::new(host.clone()).answer(request.to_string().as_bytes());
     let outputs = std::mem::take(&mut *host.outputs.lock().expect("outputs"));
     (said, outputs)
 }
@@ -200,6 +200,7 @@ fn any_five_of_nine_shards_restore_and_four_do_not() {
     assert_eq!(said["restored"]["name"], "report.pdf");
     let (said, out) = ask("restore", some(&[1, 3, 5, 7]), json!({"root": root}));
     assert_eq!((said_class(&said), out.len()), ("missing", 0), "{said}");
+    assert_eq!((&said["encoding"]["given"], &said["encoding"]["k"]), (&json!(4), &json!(5)), "{said}");
     let (said, _) = ask("verify", some(&[1, 3, 5, 7]), json!({}));
     assert_eq!(
         (&said["verified"]["is_restorable"], &said["verified"]["weakest"]),
@@ -214,6 +215,34 @@ fn any_five_of_nine_shards_restore_and_four_do_not() {
     assert!(said["ok"] == true && out == plain, "{said}");
     let (said, out) = ask("restore", some(&[0, 1, 2, 3, 4]), json!({"root": "ab".repeat(32)}));
     assert_eq!((said_class(&said), out.len()), ("replaced", 0), "{said}");
+}
+
+#[test]
+fn parts_of_an_open_encoding_come_out_one_by_one() {
+    let plain = payload(7, 300_000);
+    let (shards, root) = shards(&plain);
+    let objects =
+        vec![shards[1].clone(), shards[4].clone(), shards[5].clone(), shards[6].clone(), shards[8].clone()];
+    let named: Vec<Value> =
+        objects.iter().map(|(name, bytes)| json!({"name": name, "size": bytes.len()})).collect();
+    let host = Arc::new(Memory { objects, ..Memory::default() });
+    let mut session = Session::new(host.clone());
+    let mut ask = |request: Value| session.answer(request.to_string().as_bytes());
+    let said = ask(json!({"do": "open", "objects": named, "root": root}));
+    assert_eq!(said["opened"], json!({"name": "report.pdf", "len": 300_000}), "{said}");
+    for (start, len) in [(0, 300_000), (0, 1), (299_999, 1), (100_000, 70_001), (300_000, 0)] {
+        host.outputs.lock().expect("outputs").clear();
+        let said = ask(json!({"do": "part", "start": start, "len": len}));
+        assert_eq!(said["part"], json!({"start": start, "len": len}), "{said}");
+        let out = host.outputs.lock().expect("outputs").remove(&0).unwrap_or_default();
+        assert!(out == plain[start..start + len], "{start}");
+    }
+    let said = ask(json!({"do": "part", "start": 299_999, "len": 2}));
+    assert_eq!(said_class(&said), "usage", "{said}");
+    // A failed opening closes what was open.
+    let said = ask(json!({"do": "open", "objects": named, "root": "ab".repeat(32)}));
+    assert_eq!(said_class(&said), "replaced", "{said}");
+    assert_eq!(said_class(&ask(json!({"do": "part", "start": 0, "len": 1}))), "usage");
 }
 
 #[test]
@@ -260,9 +289,12 @@ fn requests_that_are_not_understood_are_refused() {
         r#"{"do": "encode", "objects": [{"name": "x", "size": 1}], "k": 0}"#,
         r#"{"do": "encode", "objects": [{"name": "x", "size": 1}], "root": "00"}"#,
         r#"{"do": "look", "objects": [{"name": "x", "size": 1}], "k": 3}"#,
+        r#"{"do": "part", "start": 0, "len": 1}"#,
+        r#"{"do": "part", "start": 0}"#,
+        r#"{"do": "part", "start": 0, "len": 1, "objects": []}"#,
     ];
     for request in wrong {
-        let said = answer(request.as_bytes(), Arc::new(Memory::default()));
+        let said = Session::new(Arc::new(Memory::default())).answer(request.as_bytes());
         assert_eq!(said_class(&said), "usage", "{request}: {said}");
     }
 }

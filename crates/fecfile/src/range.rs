@@ -100,7 +100,7 @@ impl Archive {
     }
 
     /// The result, if the whole part was restored; losses elsewhere in the payload do not matter.
-    fn part_of(&self, restored: Restored) -> Result<Restored> {
+    pub(crate) fn part_of(&self, restored: Restored) -> Result<Restored> {
         match restored.written {
             true => Ok(restored),
             false => {
@@ -159,19 +159,32 @@ impl<'a> PayloadPart<'a> {
             // An empty part behind the last chunk has nothing to open.
             return Ok(());
         }
-        let first = self.bytes.start / CHUNK as u64;
-        let skip = if self.opener.is_some() { self.bytes.start - first * CHUNK as u64 } else { 0 };
-        let is_last = self.encoded.end == self.extent.sealed_len && !self.extent.is_cut;
-        let end = if is_last { End::Payload } else { End::Part };
-        let mut cut = Cut { out, skip, left: self.part_len() };
-        let mut opened = Unsealed::new(self.opener, &mut cut, Opening::from_chunk(first));
+        let mut cut = self.cut(out);
+        let mut opened = self.unsealed(&mut cut);
         let encoded_len = self.encoded.end - self.encoded.start;
-        opened.release(end, &mut |to| spool.copy_to(encoded_len, to, fail), fail)
+        opened.release(self.end(), &mut |to| spool.copy_to(encoded_len, to, fail), fail)
+    }
+
+    /// The end of the part.
+    pub(crate) fn end(&self) -> End {
+        let is_last = self.encoded.end == self.extent.sealed_len && !self.extent.is_cut;
+        if is_last { End::Payload } else { End::Part }
+    }
+
+    /// A writer that passes on the part alone, of the chunks that hold any of it.
+    pub(crate) fn cut<'o>(&self, out: &'o mut dyn Write) -> Cut<'o> {
+        let in_chunk = if self.opener.is_some() { self.bytes.start % CHUNK as u64 } else { 0 };
+        Cut { out, skip: in_chunk, left: self.part_len() }
+    }
+
+    /// A writer that opens the part from front to back.
+    pub(crate) fn unsealed<'o>(&'o self, out: &'o mut Cut<'_>) -> Unsealed<'o> {
+        Unsealed::new(self.opener, out, Opening::from_chunk(self.bytes.start / CHUNK as u64))
     }
 }
 
 /// A writer that passes on only a part of its bytes.
-struct Cut<'a> {
+pub(crate) struct Cut<'a> {
     out: &'a mut dyn Write,
     /// Bytes in front that are still to be skipped.
     skip: u64,

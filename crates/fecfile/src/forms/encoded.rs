@@ -120,7 +120,8 @@ impl Encoded<'_> {
     }
 
     /// The known extent of the sealed payload.
-    pub(crate) fn extent(&self) -> Extent {
+    #[doc(hidden)]
+    pub fn extent(&self) -> Extent {
         Extent { sealed_len: self.known_len(), is_cut: self.payload_len.is_none() }
     }
 }

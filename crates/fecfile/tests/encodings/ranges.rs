@@ -1,7 +1,7 @@
 //! Parts of payloads: any range comes out, whatever is lost elsewhere, and nothing comes out that is not proved.
 
 use crate::made::*;
-use fecfile::error::EncodingError;
+use fecfile::error::{EncodingError, Place};
 use fecfile::payload::Grouping;
 use fecfile::{Archive, Class, Destination, PayloadRange, Result, Wish};
 use std::fs;
@@ -16,11 +16,14 @@ fn range(bytes: &Range<u64>) -> PayloadRange {
     PayloadRange { start: bytes.start, end: Some(bytes.end) }
 }
 
-/// The bytes of a range, and the report.
+/// The bytes of a range, and the report. In order and without temporary files, the same comes out.
 fn part(archive: &Archive, bytes: &Range<u64>) -> Result<(Vec<u8>, fecfile::report::Restored)> {
-    let mut out = Vec::new();
-    let restored = archive.restore_range(range(bytes), None, Destination::writer(&mut out), &context())?;
-    Ok((out, restored))
+    let (mut out, mut in_order) = (Vec::new(), Vec::new());
+    let restored = archive.restore_range(range(bytes), None, Destination::writer(&mut out), &context());
+    let again = archive.restore_in_order(range(bytes), None, (&mut in_order, Place::Nowhere), &context());
+    let class = |done: &Result<_>| done.as_ref().map(|_| ()).map_err(fecfile::Error::class);
+    assert!(class(&restored) == class(&again) && (restored.is_err() || in_order == out), "{again:?}");
+    restored.map(|restored| (out, restored))
 }
 
 /// Ranges around all borders: of shards, of sets, of rows of shards, of groups, and of the payload.

@@ -49,7 +49,14 @@ fn restored(path: &Path, keys: Option<&Keys>) -> (Result<()>, Vec<u8>, Vec<u8>) 
     let again = Archive::open(&Input::of_paths(&[path.to_path_buf()]).expect("a vector"), None, &context)
         .and_then(|archive| {
             let opener = archive.opener(keys)?;
-            archive.restore_in_order(opener.as_ref(), (&mut in_order, Place::Nowhere), &context).map(drop)
+            archive
+                .restore_in_order(
+                    PayloadRange::ALL,
+                    opener.as_ref(),
+                    (&mut in_order, Place::Nowhere),
+                    &context,
+                )
+                .map(drop)
         });
     let class = |done: &Result<()>| done.as_ref().map_err(Error::class).err();
     assert!(class(&done) == class(&again) && in_order == whole, "{}: {again:?}", path.display());
