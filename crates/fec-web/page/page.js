@@ -246,9 +246,21 @@ async function walk(entry) {
     const found = [];
     // A reader gives a hundred at a time, and nothing at the end.
     for (let some = await readEntries(reader); some.length > 0; some = await readEntries(reader)) {
-        for (const below of some) found.push(...await walk(below));
+        for (const next of some) found.push(...await walk(next));
     }
     return found;
+}
+
+async function walkHandle(handle) {
+    if (handle.kind === 'file') return [await handle.getFile()];
+    const found = [];
+    for await (const next of handle.values()) found.push(...await walkHandle(next));
+    return found;
+}
+
+/** All files of a folder: by a handle where there are any, because entries cannot be read by pages from file://. */
+async function below(item, entry) {
+    return item.getAsFileSystemHandle ? walkHandle(await item.getAsFileSystemHandle()) : walk(entry);
 }
 
 async function onDrop(event) {
@@ -256,13 +268,15 @@ async function onDrop(event) {
     byId('drop').classList.remove('over');
     if (state.job) return;
     // The list is empty after the first wait: all of it is taken now.
-    const items = [...event.dataTransfer.items].filter(({ kind }) => kind === 'file')
-        .map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() }));
+    const items = [...event.dataTransfer.items].filter(({ kind }) => kind === 'file').map((item) => {
+        const entry = item.webkitGetAsEntry?.();
+        return { file: item.getAsFile(), files: entry?.isDirectory ? below(item, entry) : null };
+    });
     try {
         const files = [];
-        for (const { entry, file } of items) {
-            if (entry?.isDirectory) files.push(...await walk(entry));
-            else if (file) files.push(file);
+        for (const item of items) {
+            if (item.files) files.push(...await item.files);
+            else if (item.file) files.push(item.file);
         }
         addFiles(files);
     } catch (error) {
