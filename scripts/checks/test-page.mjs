@@ -388,6 +388,27 @@ async function dropped(visitor, folder) {
     await visitor.idle();
 }
 
+/** Saving through a picker, which is played here: a file that is picked, and none. */
+async function picked(visitor, folder) {
+    const { browser } = visitor;
+    const { hash, files } = encoded(folder, 'picked.bin', 6000000);
+    await visitor.fresh();
+    await visitor.choose(files);
+    await visitor.ask('restore');
+    const said = "document.querySelector('.saved').textContent";
+    await browser.run(`self.showSaveFilePicker = async ({ suggestedName }) => { self.kept = []; return { name: suggestedName,
+        createWritable: async () => new WritableStream({ write(bytes) { self.kept.push(bytes); } }) }; }, 0`);
+    await browser.click('save');
+    await browser.until(`${said}.startsWith('Saved: picked.bin')`, 'the words that it is saved');
+    const kept = await browser.run(`new Blob(self.kept).arrayBuffer().then((all) => crypto.subtle.digest('SHA-256', all))
+        .then((digest) => [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))`);
+    expect(kept === hash, 'other bytes were written');
+    await browser.run("self.showSaveFilePicker = async () => { throw new DOMException('closed', 'AbortError'); }, 0");
+    await browser.click('save');
+    await browser.until(`${said}.startsWith('Not saved')`, 'the words that it is not saved');
+    expect(await browser.run("document.querySelector('.saved a').download === 'picked.bin'"), 'there is no other way');
+}
+
 /** An engine that breaks down, and work that is cancelled. */
 async function faults(visitor, folder) {
     const { browser } = visitor;
@@ -426,7 +447,7 @@ async function shots(visitor, folder) {
     await browser.shot(join(out, 'refused.png'), 360);
 }
 
-const TESTS = { a: large, b: roots, c: container, d: sealed, e: signed, f: hostile, g: few, h: keyboard, i: shots, m: several, n: dropped, x: faults };
+const TESTS = { a: large, b: roots, c: container, d: sealed, e: signed, f: hostile, g: few, h: keyboard, i: shots, m: several, n: dropped, p: picked, x: faults };
 
 async function main() {
     const browser = new Browser(options.work);

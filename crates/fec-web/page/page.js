@@ -2,7 +2,7 @@
 import { hasSimd } from './engine.js';
 import { count, parseRoot, safeName, showSize } from './words.js';
 import {
-    byId, element, showError, showFacts, showProgress, showRestored, showResult, showRoots, showVerified,
+    adviceOf, byId, element, errorNote, showError, showFacts, showProgress, showRestored, showResult, showRoots, showVerified,
 } from './view.js';
 
 const MOST_TEXT = 1 << 20;
@@ -132,18 +132,16 @@ function fallbackName() {
 function onLooked(response) {
     byId('encoding').hidden = false;
     byId('looked').hidden = response.ok;
-    byId('looked').className = 'note warn';
     if (response.ok) {
         describe(response.encoding);
         const { name, k, m } = response.encoding;
         return tell(`${name ?? 'An encoding'}: any ${k} of ${k + m} shards restore it.`);
     }
-    const { message, help, roots } = response.error;
-    const text = [message, help].filter(Boolean).join('. ');
+    const { error } = response;
     byId('facts').replaceChildren();
-    byId('looked').textContent = text;
-    offerRoots(roots ?? []);
-    tell(text);
+    byId('looked').replaceChildren(errorNote('warn', error));
+    offerRoots(error.roots ?? []);
+    tell(`${error.message}. ${adviceOf(error) ?? ''}`);
 }
 
 function describe(encoding) {
@@ -339,10 +337,11 @@ async function saveAs(payload, name, status) {
         await payload.stream().pipeTo(await picked.createWritable());
         status.textContent = `Saved: ${picked.name}, ${showSize(payload.size)}.`;
     } catch (error) {
-        if (error.name === 'AbortError') return;
         const link = element('a', '', 'Take it as a download instead');
         Object.assign(link, { href: state.url, download: name });
-        status.replaceChildren(`It was not saved: ${error.message} `, link);
+        // Where a picker cannot be shown, it looks as if somebody had closed it.
+        const why = error.name === 'AbortError' ? 'Not saved. ' : `It was not saved: ${error.message} `;
+        status.replaceChildren(why, link);
     }
 }
 

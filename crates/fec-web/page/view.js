@@ -74,9 +74,21 @@ export function showResult(title, ...parts) {
     byId('result-title').focus();
 }
 
+/** The advice of an error; where there is a list to choose from, that is the advice. */
+export function adviceOf(error) {
+    if ((error.roots ?? []).length > 1) return 'Choose one of the roots in the list, or give the root that you kept.';
+    return error.help;
+}
+
+export function errorNote(kind, error) {
+    const body = note(kind, error.message);
+    const advice = adviceOf(error);
+    if (advice) body.append(element('p', '', element('strong', '', 'What to do: '), advice));
+    return body;
+}
+
 export function showError(error, lines = []) {
-    const body = note('bad', error.message);
-    if (error.help) body.append(element('p', '', 'What to do: ', error.help));
+    const body = errorNote('bad', error);
     const details = lines.length === 0 ? null
         : element('details', '', element('summary', '', 'The last words of the engine'), element('pre', '', lines.join('\n')));
     showResult(errorTitle(error), body, details);

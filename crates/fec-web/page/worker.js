@@ -2,19 +2,26 @@
 import { Engine } from './engine.js';
 
 const PIECE = 4 << 20;
-// Small reads, of headers and proofs, come from blocks: a call for each would take longer than the work.
-const BLOCK = 128 << 10;
-const MOST_BLOCKS = 256;
+// The browser takes half a millisecond for any read, so files are read ahead in blocks: as large as may be, if there
+// is room for a block of each of a hundred files.
+const MOST_CACHED = 64 << 20;
+const LEAST_BLOCK = 128 << 10;
 const PROGRESS_MS = 100;
+// All blocks are copied into the same bytes. If each stayed where the browser put it, it would have become old before
+// it goes, and old garbage stays in memory for long.
+let cache = null;
 
 // A promise: a request may come while the module is still being compiled.
 let compiled = null;
 
 /** The files that were chosen, read by slices. */
 class Source {
-    constructor(files) {
+    constructor(files, isWholeRead) {
         this.files = files;
         this.reader = new FileReaderSync();
+        this.block = isWholeRead ? PIECE : LEAST_BLOCK;
+        while (this.block > LEAST_BLOCK && this.block * files.length > MOST_CACHED) this.block /= 2;
+        // By object and number: the place in the cache, and how many bytes are there.
         this.blocks = new Map();
         this.fault = null;
     }
@@ -22,16 +29,13 @@ class Source {
     read(object, offset, bytes) {
         const file = this.files[object];
         if (!file || !(offset >= 0)) return -1;
+        const wanted = Math.min(bytes.length, Math.max(file.size - offset, 0));
         try {
-            const wanted = Math.min(bytes.length, Math.max(file.size - offset, 0));
-            if (wanted >= BLOCK / 2) {
-                bytes.set(new Uint8Array(this.reader.readAsArrayBuffer(file.slice(offset, offset + wanted))));
-                return wanted;
-            }
             for (let done = 0; done < wanted;) {
                 const at = offset + done;
-                const block = this.block(object, Math.floor(at / BLOCK));
-                const part = block.subarray(at % BLOCK, (at % BLOCK) + wanted - done);
+                const within = at % this.block;
+                const from = this.blockOf(object, Math.floor(at / this.block));
+                const part = from.subarray(within, within + wanted - done);
                 if (part.length === 0) return done;
                 bytes.set(part, done);
                 done += part.length;
@@ -43,19 +47,29 @@ class Source {
         }
     }
 
-    /** A block of an object; the one that was used the longest ago gives way. */
-    block(object, number) {
+    /** A block of an object; the block that was used the longest ago gives way. */
+    blockOf(object, number) {
         const key = `${object}:${number}`;
-        let block = this.blocks.get(key);
-        if (block) {
+        let found = this.blocks.get(key);
+        if (found) {
             this.blocks.delete(key);
         } else {
-            const slice = this.files[object].slice(number * BLOCK, (number + 1) * BLOCK);
-            block = new Uint8Array(this.reader.readAsArrayBuffer(slice));
-            if (this.blocks.size >= MOST_BLOCKS) this.blocks.delete(this.blocks.keys().next().value);
+            const slice = this.files[object].slice(number * this.block, (number + 1) * this.block);
+            const bytes = new Uint8Array(this.reader.readAsArrayBuffer(slice));
+            found = { at: this.freePlace(), len: bytes.length };
+            cache.set(bytes, found.at);
         }
-        this.blocks.set(key, block);
-        return block;
+        this.blocks.set(key, found);
+        return cache.subarray(found.at, found.at + found.len);
+    }
+
+    freePlace() {
+        cache ??= new Uint8Array(MOST_CACHED);
+        const at = this.blocks.size * this.block;
+        if (at < MOST_CACHED) return at;
+        const [oldest, { at: freed }] = this.blocks.entries().next().value;
+        this.blocks.delete(oldest);
+        return freed;
     }
 }
 
@@ -150,7 +164,7 @@ function reporter() {
 
 async function run({ request, files, storage }) {
     const module = await compiled;
-    const source = new Source(files);
+    const source = new Source(files, request.do !== 'look');
     const sink = request.do === 'restore' ? await openSink(storage) : null;
     const faults = [];
     const host = {
