@@ -7,9 +7,16 @@ const PIECE = 4 << 20;
 const MOST_CACHED = 64 << 20;
 const LEAST_BLOCK = 128 << 10;
 const PROGRESS_MS = 100;
-// All blocks are copied into the same bytes. If each stayed where the browser put it, it would have become old before
-// it goes, and old garbage stays in memory for long.
+// All blocks are copied into the same bytes, and where the browser put them is given back at once: garbage of a thread
+// that is busy for long is collected late, or when half a gigabyte is there.
 let cache = null;
+const nobody = new MessageChannel();
+nobody.port2.close();
+
+/** Frees a buffer: whoever sends it owns it no more, and nobody gets it. */
+function giveBack(buffer) {
+    nobody.port1.postMessage(null, [buffer]);
+}
 
 // A promise: a request may come while the module is still being compiled.
 let compiled = null;
@@ -55,9 +62,10 @@ class Source {
             this.blocks.delete(key);
         } else {
             const slice = this.files[object].slice(number * this.block, (number + 1) * this.block);
-            const bytes = new Uint8Array(this.reader.readAsArrayBuffer(slice));
-            found = { at: this.freePlace(), len: bytes.length };
-            cache.set(bytes, found.at);
+            const buffer = this.reader.readAsArrayBuffer(slice);
+            found = { at: this.freePlace(), len: buffer.byteLength };
+            cache.set(new Uint8Array(buffer), found.at);
+            giveBack(buffer);
         }
         this.blocks.set(key, found);
         return cache.subarray(found.at, found.at + found.len);
