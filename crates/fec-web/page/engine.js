@@ -123,7 +123,8 @@ function wasiOfNothing(lines) {
  * An instance of the module.
  *
  * `host` has `read(object, offset, bytes)`, which fills the start of `bytes` and returns how many there are, 0 at the
- * end, or -1; `write(offset, bytes)`, which returns 0 or -1 and copies what it keeps; and `progress(done, total)`.
+ * end, or -1; `write(output, offset, bytes)`, which returns 0 or -1 and copies what it keeps; `progress(done, total)`;
+ * and, where something is encoded, `readBack(output, offset, bytes)`, which is to `write` as `read` is to objects.
  */
 export class Engine {
     constructor(module, host) {
@@ -139,7 +140,8 @@ export class Engine {
         const given = {
             fec: {
                 read: (object, offset, at, len) => host.read(object >>> 0, offset, bytes(at, len)),
-                write: (offset, at, len) => host.write(offset, bytes(at, len)),
+                write: (output, offset, at, len) => host.write(output >>> 0, offset, bytes(at, len)),
+                read_back: (output, offset, at, len) => host.readBack?.(output >>> 0, offset, bytes(at, len)) ?? -1,
                 progress: (done, total) => host.progress(done, total),
             },
             wasi_snapshot_preview1: { ...wasiOfMemory(memory, this.lines), ...wasiOfNothing(this.lines) },

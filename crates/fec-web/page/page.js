@@ -1,8 +1,8 @@
 // The page: what is chosen, what is asked of the worker, and what happens to its answers.
 import { hasSimd } from './engine.js';
-import { count, parseRoot, safeName, showSize } from './words.js';
+import { adviceOf, count, parseRoot, safeName, showSize } from './words.js';
 import {
-    adviceOf, byId, element, errorNote, showError, showFacts, showProgress, showRestored, showResult, showRoots, showVerified,
+    byId, element, errorNote, showError, showFacts, showProgress, showRestored, showResult, showRoots, showVerified,
 } from './view.js';
 
 const MOST_TEXT = 1 << 20;

@@ -1,5 +1,5 @@
 // The views of the page: texts go in by textContent alone, because names and reports come from files of strangers.
-import { count, errorTitle, showRuns, showSize } from './words.js';
+import { adviceOf, count, errorTitle, showRuns, showSize } from './words.js';
 
 export const byId = (id) => document.getElementById(id);
 
@@ -33,7 +33,7 @@ function folded(title, items) {
 /** The facts about an encoding, as terms with what is known of each. */
 export function showFacts(encoding) {
     const { k, m } = encoding;
-    const form = encoding.form === 'container' ? 'a container' : 'shard files';
+    const form = encoding.form === 'shards' ? 'shard files' : encoding.form;
     const facts = [
         ['Form', encoding.is_one_shard ? 'one shard of it, which can be checked alone' : form],
         ['Name', encoding.name ?? 'not recorded'],
@@ -74,12 +74,6 @@ export function showResult(title, ...parts) {
     byId('result-title').focus();
 }
 
-/** The advice of an error; where there is a list to choose from, that is the advice. */
-export function adviceOf(error) {
-    if ((error.roots ?? []).length > 1) return 'Choose one of the roots in the list, or give the root that you kept.';
-    return error.help;
-}
-
 export function errorNote(kind, error) {
     const body = note(kind, error.message);
     const advice = adviceOf(error);
@@ -118,6 +112,7 @@ function verdict({ verified, encoding }) {
 
 function outlook({ verified, encoding }) {
     const { may_still_lose: spare, weakest } = verified;
+    if (verified.is_seal_lost) return 'No copy of the seal is left: no key opens the payload any more.';
     if (verified.is_restorable === null) return 'To restore the payload, others are needed too.';
     if (verified.is_restorable) {
         if (spare === 0) return 'The payload can be restored; not one more shard may be lost.';
@@ -143,7 +138,7 @@ export function showVerified(response, proof) {
         map(verified.shards, encoding),
         damageTable(verified.shards),
         folded(`Damaged places (${verified.damage.length})`, verified.damage),
-        folded(`Files that are no shards of it (${verified.foreign.length})`, verified.foreign),
+        folded(`Left aside (${verified.leftovers.length})`, verified.leftovers),
     );
     const places = byId('result-body').querySelector('details');
     if (places && verified.damage.length > 0) places.open = true;

@@ -67,6 +67,7 @@ const TITLES = {
     missing: 'Too few shards',
     replaced: 'Not what the root or the key promises',
     ambiguous: 'More than one encoding',
+    refused: 'Beyond a limit, or of another version',
     usage: 'Something else is needed',
     system: 'It could not be read or kept',
 };
@@ -74,4 +75,19 @@ const TITLES = {
 export function errorTitle(error) {
     if ((error.roots ?? []).length > 1) return TITLES.ambiguous;
     return TITLES[error.class] ?? 'It did not work';
+}
+
+// The advice for errors that bring none.
+const ADVICE = {
+    damaged: 'Add more copies or shards, from wherever there are any.',
+    missing: 'Add more shard files of the same root, from wherever there are copies. Choose a container (*.fec) alone.',
+    replaced: 'Look where the root or the key came from, and where the shards did. Nothing was restored.',
+    refused: 'A newer version, or the command fec, may be able to do it.',
+    system: 'Choose the files again: what changed or moved since it was chosen cannot be read.',
+};
+
+/** The advice of an error; where there is a list to choose from, that is the advice. */
+export function adviceOf(error) {
+    if ((error.roots ?? []).length > 1) return 'Choose one of the roots in the list, or give the root that you kept.';
+    return error.help ?? ADVICE[error.class] ?? null;
 }

@@ -2,6 +2,8 @@
 import { Engine } from './engine.js';
 
 const PIECE = 4 << 20;
+// Pieces that are begun and not full. The engine goes through a payload in order, but for sets beside each other.
+const MOST_OPEN = 64;
 // The browser takes half a millisecond for any read, so files are read ahead in blocks: as large as may be, if there
 // is room for a block of each of a hundred files.
 const MOST_CACHED = 64 << 20;
@@ -111,37 +113,55 @@ class StoredSink {
     }
 }
 
-/** Pieces of a blob, which the browser moves to its disk as it likes: bytes have to come in order. */
+/** Pieces of a blob, which the browser moves to its disk as it likes. Each piece waits until all its bytes are there. */
 class BlobSink {
     constructor() {
         this.pieces = [];
-        this.buffer = new Uint8Array(PIECE);
-        this.filled = 0;
-        this.next = 0;
+        // By number of the piece: its bytes, and how many are there.
+        this.open = new Map();
     }
 
     write(offset, bytes) {
-        if (offset !== this.next) throw new Error(`the engine wrote at ${offset}, and not at ${this.next}`);
         for (let done = 0; done < bytes.length;) {
-            const part = bytes.subarray(done, done + PIECE - this.filled);
-            this.buffer.set(part, this.filled);
-            this.filled += part.length;
+            const at = offset + done;
+            const number = Math.floor(at / PIECE);
+            const piece = this.pieceOf(number);
+            const within = at % PIECE;
+            const part = bytes.subarray(done, done + PIECE - within);
+            piece.bytes.set(part, within);
+            piece.filled += part.length;
             done += part.length;
-            if (this.filled === PIECE) this.flush();
+            if (piece.filled >= PIECE) this.close(number, piece);
         }
-        this.next += bytes.length;
     }
 
-    flush() {
-        this.pieces.push(new Blob([this.buffer.subarray(0, this.filled)]));
-        this.filled = 0;
+    pieceOf(number) {
+        if (this.pieces[number]) throw new Error(`the engine wrote twice into ${number * PIECE}`);
+        let piece = this.open.get(number);
+        if (!piece) {
+            if (this.open.size >= MOST_OPEN) throw new Error('the engine wrote at too many places at once');
+            piece = { bytes: new Uint8Array(PIECE), filled: 0 };
+            this.open.set(number, piece);
+        }
+        return piece;
+    }
+
+    close(number, { bytes, filled }) {
+        this.pieces[number] = new Blob([bytes.subarray(0, filled)]);
+        this.open.delete(number);
+        giveBack(bytes.buffer);
     }
 
     async finish() {
-        this.flush();
+        // The last piece alone may be short. The length tells if another was.
+        for (const [number, piece] of [...this.open]) this.close(number, piece);
         // A browser without room for a piece says so only when it is read.
         const reader = new FileReaderSync();
-        for (const piece of this.pieces) reader.readAsArrayBuffer(piece.slice(0, 1));
+        for (let i = 0; i < this.pieces.length; i += 1) {
+            const isShort = i < this.pieces.length - 1 && this.pieces[i]?.size !== PIECE;
+            if (!this.pieces[i] || isShort) throw new Error(`Bytes are lacking at ${i * PIECE}.`);
+            reader.readAsArrayBuffer(this.pieces[i].slice(0, 1));
+        }
         return new Blob(this.pieces);
     }
 
@@ -177,7 +197,7 @@ async function run({ request, files, storage }) {
     const faults = [];
     const host = {
         read: (object, offset, bytes) => source.read(object, offset, bytes),
-        write(offset, bytes) {
+        write(_output, offset, bytes) {
             try {
                 sink.write(offset, bytes);
                 return 0;
