@@ -49,7 +49,8 @@ export class Browser {
         }
         if (method === 'Runtime.exceptionThrown') this.complaints.push(params.exceptionDetails.exception?.description);
         if (method === 'Log.entryAdded') this.complaints.push(params.entry.text);
-        if (method === 'Network.requestWillBeSent' && !/^(file|blob|data|http:\/\/127\.0\.0\.1):/.test(params.request.url)) {
+        const isOurs = /^(file|blob|data|http:\/\/127\.0\.0\.1):/;
+        if (method === 'Network.requestWillBeSent' && !isOurs.test(params.request.url)) {
             this.complaints.push(`it asked for ${params.request.url}`);
         }
         if (method === 'Inspector.targetCrashed') this.failAll('the page crashed');
@@ -70,7 +71,9 @@ export class Browser {
         this.session = (await this.send('Target.attachToTarget', { targetId, flatten: true }, undefined)).sessionId;
         await this.send('Browser.setDownloadBehavior',
             { behavior: 'allowAndName', downloadPath: this.downloads, eventsEnabled: true }, undefined);
-        for (const domain of ['Page', 'Runtime', 'Log', 'Network', 'DOM', 'Inspector']) await this.send(`${domain}.enable`);
+        for (const domain of ['Page', 'Runtime', 'Log', 'Network', 'DOM', 'Inspector']) {
+            await this.send(`${domain}.enable`);
+        }
         // Nobody is here to pick a file: the page saves as where there is no picker.
         await this.send('Page.addScriptToEvaluateOnNewDocument', { source: 'delete window.showSaveFilePicker' });
         await this.load(url);
@@ -98,7 +101,8 @@ export class Browser {
     }
 
     async click(id) {
-        const at = await this.run(`(() => { const e = document.getElementById('${id}'); e.scrollIntoView({ block: 'center' });
+        const at = await this.run(`(() => { const e = document.getElementById('${id}');
+            e.scrollIntoView({ block: 'center' });
             const r = e.getBoundingClientRect(); return { x: r.x + r.width / 2, y: r.y + r.height / 2 }; })()`);
         for (const type of ['mousePressed', 'mouseReleased']) {
             await this.send('Input.dispatchMouseEvent', { type, ...at, button: 'left', clickCount: 1 });
@@ -108,8 +112,9 @@ export class Browser {
     async press(key, modifiers = 0) {
         const codes = { Tab: 9, Enter: 13, ' ': 32 };
         const text = { Enter: '\r', ' ': ' ' }[key];
-        await this.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code: key, windowsVirtualKeyCode: codes[key], text, modifiers });
-        await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key, windowsVirtualKeyCode: codes[key], modifiers });
+        const event = { key, code: key, windowsVirtualKeyCode: codes[key], modifiers };
+        await this.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...event });
+        await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
     }
 
     async type(id, text) {

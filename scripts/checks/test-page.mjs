@@ -108,8 +108,10 @@ function overwrite(path, at, bytes) {
 }
 
 const listed = (folder) => fs.readdirSync(folder).sort().map((name) => join(folder, name));
+const PHRASE = 'a long enough passphrase';
+const env = { ...process.env, FEC_SIGN_PASSPHRASE: '', FEC_PASSPHRASE: PHRASE };
 const fec = (...words) => execFileSync(options.fec, words,
-    { encoding: 'utf8', env: { ...process.env, FEC_SIGN_PASSPHRASE: '', FEC_PASSPHRASE: 'a long enough passphrase' }, stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+    { encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 
 /** The inputs: a file, and what `words` make of it. Returns the root, the digest, and the files. */
 function encoded(folder, name, len, ...words) {
@@ -128,7 +130,8 @@ async function large(visitor, folder) {
     await served(async (url) => {
         console.log('    from a server:');
         await largeAt(new Visitor(visitor.browser, url), folder);
-        const kept = '(async () => { let n = 0; for await (const name of (await navigator.storage.getDirectory()).keys()) n += 1; return n; })()';
+        const kept = `(async () => { const folder = await navigator.storage.getDirectory(); let n = 0;
+            for await (const name of folder.keys()) n += 1; return n; })()`;
         expect(await visitor.browser.run(kept) === 1, 'the restored file is not in the private storage');
         await visitor.browser.click('clear');
         await visitor.browser.until(`${kept}.then((n) => n === 0)`, 'the private storage to be empty');
@@ -155,7 +158,7 @@ async function largeAt(visitor, folder) {
     const { root, hash, files } = encoded(folder, 'large.bin', len);
     for (const path of files.slice(0, 22)) fs.rmSync(path);
     const there = files.slice(22);
-    for (const [i, path] of there.slice(0, 5).entries()) overwrite(path, 5000 + 7000 * i, [...'rot']. map((c) => c.charCodeAt(0)));
+    for (const [i, path] of there.slice(0, 5).entries()) overwrite(path, 5000 + 7000 * i, Buffer.from('rot'));
     fs.rmSync(join(folder, 'large.bin'));
     await visitor.fresh();
     await visitor.choose(there);
@@ -168,8 +171,8 @@ async function largeAt(visitor, folder) {
     }, 200);
     const mb = (bytes) => `${Math.round(bytes / MB)} MB`;
     const say = (what, bytes, seconds) => console.log(`    ${what}: ${mb(bytes)} in ${seconds.toFixed(2)} s, `
-        + `${(bytes / MB / seconds).toFixed(0)} MB/s; peak beyond the start: renderer ${mb(peak.renderer - before.renderer)}, `
-        + `all of Chromium ${mb(peak.all - before.all)}`);
+        + `${(bytes / MB / seconds).toFixed(0)} MB/s; peak beyond the start: `
+        + `renderer ${mb(peak.renderer - before.renderer)}, all of Chromium ${mb(peak.all - before.all)}`);
     const size = there.reduce((sum, path) => sum + fs.statSync(path).size, 0);
     const checked = await visitor.ask('check', { root }, 600000);
     expect(checked.title === 'Damaged; it can be restored', checked.text);
@@ -242,7 +245,7 @@ async function sealed(visitor, folder) {
     const two = encoded(join(folder, 'two'), 'phrase.bin', 400000, 'container', '--passphrase');
     await visitor.choose(two.files);
     await refused(visitor, two.files, { passphrase: 'another passphrase' }, /passphrase/i);
-    await restores(visitor, { passphrase: 'a long enough passphrase' }, two.hash);
+    await restores(visitor, { passphrase: PHRASE }, two.hash);
     const open = encoded(join(folder, 'open'), 'open.bin', 1000);
     await visitor.choose(open.files);
     await refused(visitor, open.files, { identities: identities[0] }, /seal/i);
@@ -255,7 +258,8 @@ async function signed(visitor, folder) {
         return fs.readFileSync(join(folder, `key${i}.pub`), 'utf8').trim().split('\n').at(-1);
     });
     for (const form of [['container'], []]) {
-        const { hash, files } = encoded(join(folder, `of${form}`), 'signed.bin', 400000, ...form, '--sign', join(folder, 'key1'));
+        const { hash, files } = encoded(join(folder, `of${form}`), 'signed.bin', 400000, ...form,
+            '--sign', join(folder, 'key1'));
         await visitor.fresh();
         await visitor.choose(files);
         await refused(visitor, files, { trust: keys[1] }, /sign/i);
@@ -292,16 +296,18 @@ async function hostile(visitor, folder) {
     const [one, two] = ['one', 'two'].map((name) => encoded(join(folder, name), `${name}.bin`, 150000));
     const whole = encoded(join(folder, 'one'), 'one.bin', 0, 'container');
     const draw = generator(Number(options.seed));
+    const from = { shards: one.files, others: two.files, container: whole.files[0] };
     const good = new Set([one.hash, two.hash]);
     let restored = 0;
     await visitor.fresh();
     for (let i = 0; i < Number(options.cases); i += 1) {
-        const files = hostileCase(join(folder, 'case'), draw, { shards: one.files, others: two.files, container: whole.files[0] });
+        const files = hostileCase(join(folder, 'case'), draw, from);
         const fields = draw(2) === 0 ? { root: one.root } : {};
         await visitor.choose(files);
         const checked = await visitor.ask('check', fields);
         const { title, text, saves } = await visitor.ask('restore', fields);
-        expect(checked.shown && title !== '' && !/engine/i.test(title + checked.text + text), `case ${i}: ${checked.text}; ${text}`);
+        const said = `${checked.text}; ${text}`;
+        expect(checked.shown && title !== '' && !/engine/i.test(said), `case ${i}: ${said}`);
         expect((title === 'Restored') === (saves !== null), `case ${i}: ${text}`);
         if (saves === null) continue;
         const hash = await visitor.save();
@@ -325,7 +331,8 @@ async function several(visitor, folder) {
     await visitor.fresh();
     await visitor.choose([...one.files, ...two.files]);
     const choice = `[...document.querySelectorAll('#root-choices input')]`;
-    expect(await visitor.browser.run(`${choice}.map((i) => i.value).sort().join()`) === [one.root, two.root].sort().join(), 'the roots');
+    const listedRoots = await visitor.browser.run(`${choice}.map((i) => i.value).sort().join()`);
+    expect(listedRoots === [one.root, two.root].sort().join(), `the roots: ${listedRoots}`);
     await refused(visitor, [], {}, /encodings/);
     await visitor.browser.run(`${choice}.find((i) => i.value === '${two.root}').click()`);
     await visitor.idle();
@@ -338,25 +345,28 @@ async function keyboard(visitor, folder) {
     const { files } = encoded(folder, 'keys.bin', 200000);
     await visitor.fresh();
     await visitor.choose(files.slice(5));
-    await browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; }); document.activeElement.blur()");
+    await browser.run(`document.querySelectorAll('details').forEach((d) => { d.open = true; });
+        document.activeElement.blur()`);
     const wanted = await browser.run(`[...document.querySelectorAll('button, input:not([hidden]), textarea, summary')]
         .filter((e) => e.checkVisibility() && !e.disabled).length`);
     const reached = new Set();
     let unseen = 0;
     for (let i = 0; i < wanted + 2; i += 1) {
         await browser.press('Tab');
-        const [key, outline] = await browser.run(`(() => { const e = document.activeElement; return [e.id || e.textContent
-            + e.dataset.fills, getComputedStyle(e).outlineStyle]; })()`);
+        const [key, outline] = await browser.run(`(() => { const e = document.activeElement;
+            return [e.id || e.textContent + e.dataset.fills, getComputedStyle(e).outlineStyle]; })()`);
         if (outline === 'none') unseen += 1;
         if (key) reached.add(key);
         if (key === 'restore') break;
     }
-    expect(reached.size === wanted && unseen === 0, `${reached.size} of ${wanted} reached, ${unseen} without a sign: ${[...reached]}`);
+    expect(reached.size === wanted && unseen === 0,
+        `${reached.size} of ${wanted} reached, ${unseen} without a sign: ${[...reached]}`);
     await browser.press('Tab', 8);
     await browser.press('Enter');
     await visitor.idle();
     await browser.until("document.activeElement.id === 'result-title'", 'the focus on the result');
-    const label = await browser.run("document.querySelector('.map')?.getAttribute('aria-label') ?? document.getElementById('result').innerText");
+    const label = await browser.run(`document.querySelector('.map')?.getAttribute('aria-label')
+        ?? document.getElementById('result').innerText`);
     expect(/33 original shards.*missing: 0–4/.test(label), label);
 }
 
@@ -372,7 +382,8 @@ async function dropped(visitor, folder) {
                 { type, x: 300, y: 250, data: { items: [], files: paths, dragOperationsMask: 1 } });
         }
     };
-    const said = () => browser.run("document.getElementById('chosen-text').textContent + document.getElementById('result').innerText");
+    const said = () => browser.run(`document.getElementById('chosen-text').textContent
+        + document.getElementById('result').innerText`);
     const shown = "!document.getElementById('chosen').hidden || !document.getElementById('result').hidden";
     for (const paths of [files, [shards]]) {
         await drop(paths);
@@ -396,12 +407,12 @@ async function picked(visitor, folder) {
     await visitor.choose(files);
     await visitor.ask('restore');
     const said = "document.querySelector('.saved').textContent";
-    await browser.run(`self.showSaveFilePicker = async ({ suggestedName }) => { self.kept = []; return { name: suggestedName,
-        createWritable: async () => new WritableStream({ write(bytes) { self.kept.push(bytes); } }) }; }, 0`);
+    await browser.run(`self.showSaveFilePicker = async ({ suggestedName }) => { self.kept = [];
+        return { name: suggestedName, createWritable: async () => new WritableStream({ write(bytes) { self.kept.push(bytes); } }) }; }, 0`);
     await browser.click('save');
     await browser.until(`${said}.startsWith('Saved: picked.bin')`, 'the words that it is saved');
-    const kept = await browser.run(`new Blob(self.kept).arrayBuffer().then((all) => crypto.subtle.digest('SHA-256', all))
-        .then((digest) => [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))`);
+    const kept = await browser.run(`new Blob(self.kept).arrayBuffer()
+        .then((all) => crypto.subtle.digest('SHA-256', all)).then((digest) => [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))`);
     expect(kept === hash, 'other bytes were written');
     await browser.run("self.showSaveFilePicker = async () => { throw new DOMException('closed', 'AbortError'); }, 0");
     await browser.click('save');
@@ -447,7 +458,10 @@ async function shots(visitor, folder) {
     await browser.shot(join(out, 'refused.png'), 360);
 }
 
-const TESTS = { a: large, b: roots, c: container, d: sealed, e: signed, f: hostile, g: few, h: keyboard, i: shots, m: several, n: dropped, p: picked, x: faults };
+const TESTS = {
+    a: large, b: roots, c: container, d: sealed, e: signed, f: hostile, g: few, h: keyboard, i: shots, m: several,
+    n: dropped, p: picked, x: faults,
+};
 
 async function main() {
     const browser = new Browser(options.work);
@@ -458,7 +472,8 @@ async function main() {
             if (options.only && !options.only.includes(letter)) continue;
             try {
                 await test(new Visitor(browser, `file://${options.page}`), join(options.work, test.name));
-                expect(browser.complaints.length === 0, `the browser complains: ${browser.complaints.splice(0).join('; ')}`);
+                const complaints = browser.complaints.splice(0).join('; ');
+                expect(complaints === '', `the browser complains: ${complaints}`);
                 console.log(`ok   ${test.name}`);
             } catch (error) {
                 failed += 1;

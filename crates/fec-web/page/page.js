@@ -43,7 +43,9 @@ async function startWorker() {
         event.preventDefault();
         onAnswer(worker, { kind: 'fault', message: event.message || 'The worker could not be started.', lines: [] });
     };
-    worker.onmessageerror = () => onAnswer(worker, { kind: 'fault', message: 'An answer could not be read.', lines: [] });
+    worker.onmessageerror = () => {
+        onAnswer(worker, { kind: 'fault', message: 'An answer could not be read.', lines: [] });
+    };
     worker.postMessage({ kind: 'start', module });
     return worker;
 }
@@ -73,7 +75,8 @@ async function start(action, request, opener) {
 
 /** Tells what was given to prove the result by; a root from the list of those that are here is no proof. */
 function proofOf(request) {
-    return { root: Boolean(request.root) && request.root === parseRoot(byId('root').value), trust: Boolean(request.trust) };
+    const isKept = request.root !== null && request.root === parseRoot(byId('root').value);
+    return { root: isKept, trust: Boolean(request.trust) };
 }
 
 function onAnswer(worker, answer) {

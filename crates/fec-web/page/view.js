@@ -84,7 +84,8 @@ export function errorNote(kind, error) {
 export function showError(error, lines = []) {
     const body = errorNote('bad', error);
     const details = lines.length === 0 ? null
-        : element('details', '', element('summary', '', 'The last words of the engine'), element('pre', '', lines.join('\n')));
+        : element('details', '', element('summary', '', 'The last words of the engine'),
+            element('pre', '', lines.join('\n')));
     showResult(errorTitle(error), body, details);
 }
 
@@ -92,9 +93,12 @@ export function showError(error, lines = []) {
 function proofNote(proof, encoding) {
     const lines = [];
     if (proof.root) lines.push('This is the root that was given.');
-    if (proof.trust && encoding.signed_by) lines.push(`Signed by key ${encoding.signed_by}, one of those that were given.`);
+    if (proof.trust && encoding.signed_by) {
+        lines.push(`Signed by key ${encoding.signed_by}, one of those that were given.`);
+    }
     if (lines.length > 0) return note('good', lines.join(' '));
-    return note('warn', 'No root and no public key was given: this is proved to be consistent, not to be what was stored.');
+    return note('warn',
+        'No root and no public key was given: this is proved to be consistent, not to be what was stored.');
 }
 
 function rootLine(root) {
@@ -172,7 +176,8 @@ function map(shards, encoding) {
             return made;
         }));
         cells.setAttribute('role', 'img');
-        cells.setAttribute('aria-label', `Map of ${count(those.length, title.toLowerCase().slice(0, -1))}: ${summary(those)}`);
+        const noun = title.toLowerCase().slice(0, -1);
+        cells.setAttribute('aria-label', `Map of ${count(those.length, noun)}: ${summary(those)}`);
         figure.append(element('h3', '', `${title} ${from}–${to - 1}`), cells);
     }
     const legend = Object.keys(SIGNS).map((state) => {
@@ -207,7 +212,7 @@ function damageTable(shards) {
 export function showRestored(response, proof, seconds, save) {
     const { restored, encoding } = response;
     const mended = restored.mended_sets > 0
-        ? `Mended: ${restored.mended_sets} of ${count(restored.sets, 'set')} lacked original shards, which were rebuilt.`
+        ? `Mended: ${restored.mended_sets} of ${count(restored.sets, 'set')} lacked originals, which were rebuilt.`
         : 'All original shards were intact.';
     showResult(
         'Restored',

@@ -83,6 +83,41 @@ class Source {
     }
 }
 
+/** The ranges that were written: each byte has to be written once, or zeros would stand where none came. */
+class Written {
+    constructor() {
+        this.ranges = [];
+    }
+
+    add(from, to) {
+        if (from === to) return;
+        // Writes come nearly in order: the place is near the end.
+        let at = this.ranges.length;
+        while (at > 0 && this.ranges[at - 1].from >= from) at -= 1;
+        const before = this.ranges[at - 1];
+        const after = this.ranges[at];
+        if ((before && before.to > from) || (after && after.from < to)) {
+            throw new Error(`the engine wrote twice at ${from}`);
+        }
+        this.ranges.splice(at, 0, { from, to });
+        this.join(at);
+        this.join(at - 1);
+    }
+
+    /** Makes one range of this and the next, if they touch. */
+    join(at) {
+        if (at < 0 || this.ranges[at].to !== this.ranges[at + 1]?.from) return;
+        this.ranges[at].to = this.ranges[at + 1].to;
+        this.ranges.splice(at + 1, 1);
+    }
+
+    /** Tells whether all of the first `len` bytes were written, and no others. */
+    isAll(len) {
+        const [only, more] = this.ranges;
+        return len === 0 ? !only : !more && only?.from === 0 && only.to === len;
+    }
+}
+
 /** A file in the private storage of the page: bytes may come in any order. */
 class StoredSink {
     static async open(name) {
@@ -113,7 +148,7 @@ class StoredSink {
     }
 }
 
-/** Pieces of a blob, which the browser moves to its disk as it likes. Each piece waits until all its bytes are there. */
+/** Pieces of a blob, which the browser moves to its disk as it likes. Each waits until all its bytes are there. */
 class BlobSink {
     constructor() {
         this.pieces = [];
@@ -131,12 +166,11 @@ class BlobSink {
             piece.bytes.set(part, within);
             piece.filled += part.length;
             done += part.length;
-            if (piece.filled >= PIECE) this.close(number, piece);
+            if (piece.filled === PIECE) this.close(number, piece);
         }
     }
 
     pieceOf(number) {
-        if (this.pieces[number]) throw new Error(`the engine wrote twice into ${number * PIECE}`);
         let piece = this.open.get(number);
         if (!piece) {
             if (this.open.size >= MOST_OPEN) throw new Error('the engine wrote at too many places at once');
@@ -153,15 +187,10 @@ class BlobSink {
     }
 
     async finish() {
-        // The last piece alone may be short. The length tells if another was.
         for (const [number, piece] of [...this.open]) this.close(number, piece);
         // A browser without room for a piece says so only when it is read.
         const reader = new FileReaderSync();
-        for (let i = 0; i < this.pieces.length; i += 1) {
-            const isShort = i < this.pieces.length - 1 && this.pieces[i]?.size !== PIECE;
-            if (!this.pieces[i] || isShort) throw new Error(`Bytes are lacking at ${i * PIECE}.`);
-            reader.readAsArrayBuffer(this.pieces[i].slice(0, 1));
-        }
+        for (const piece of this.pieces) reader.readAsArrayBuffer(piece.slice(0, 1));
         return new Blob(this.pieces);
     }
 
@@ -195,10 +224,12 @@ async function run({ request, files, storage }) {
     const source = new Source(files, request.do !== 'look');
     const sink = request.do === 'restore' ? await openSink(storage) : null;
     const faults = [];
+    const written = new Written();
     const host = {
         read: (object, offset, bytes) => source.read(object, offset, bytes),
         write(_output, offset, bytes) {
             try {
+                written.add(offset, offset + bytes.length);
                 sink.write(offset, bytes);
                 return 0;
             } catch (error) {
@@ -211,11 +242,11 @@ async function run({ request, files, storage }) {
     try {
         const engine = new Engine(module, host);
         const response = engine.call(request);
-        const payload = response.ok && sink && faults.length === 0 ? await sink.finish() : null;
-        if (payload && payload.size !== response.restored.len) {
-            throw new Error(`${response.restored.len} bytes were restored, and ${payload.size} were kept.`);
-        }
-        if (!payload) await sink?.discard();
+        const isGood = response.ok && sink !== null && faults.length === 0;
+        if (isGood && !written.isAll(response.restored.len)) throw new Error('Not all restored bytes were kept.');
+        const payload = isGood ? await sink.finish() : null;
+        if (isGood && payload.size !== response.restored.len) throw new Error('More bytes are kept than were restored.');
+        if (!isGood) await sink?.discard();
         if (source.fault) faults.push(source.fault);
         postMessage({ kind: 'done', response, payload, faults });
     } catch (error) {
