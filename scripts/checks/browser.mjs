@@ -160,7 +160,7 @@ export function memoryOf(first) {
         try {
             const stat = fs.readFileSync(`/proc/${name}/stat`, 'utf8');
             parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
-        } catch { /* It ended meanwhile. */ }
+        } catch { /* The process ended meanwhile. */ }
     }
     const isOurs = (pid) => pid === first || (parents.has(pid) && isOurs(parents.get(pid)));
     let all = 0;

@@ -408,11 +408,13 @@ async function picked(visitor, folder) {
     await visitor.ask('restore');
     const said = "document.querySelector('.saved').textContent";
     await browser.run(`self.showSaveFilePicker = async ({ suggestedName }) => { self.kept = [];
-        return { name: suggestedName, createWritable: async () => new WritableStream({ write(bytes) { self.kept.push(bytes); } }) }; }, 0`);
+        return { name: suggestedName, createWritable: async () => new WritableStream({ write(bytes) {
+            self.kept.push(bytes); } }) }; }, 0`);
     await browser.click('save');
     await browser.until(`${said}.startsWith('Saved: picked.bin')`, 'the words that it is saved');
     const kept = await browser.run(`new Blob(self.kept).arrayBuffer()
-        .then((all) => crypto.subtle.digest('SHA-256', all)).then((digest) => [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))`);
+        .then((all) => crypto.subtle.digest('SHA-256', all))
+        .then((all) => [...new Uint8Array(all)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))`);
     expect(kept === hash, 'other bytes were written');
     await browser.run("self.showSaveFilePicker = async () => { throw new DOMException('closed', 'AbortError'); }, 0");
     await browser.click('save');

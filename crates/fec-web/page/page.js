@@ -342,7 +342,7 @@ async function saveAs(payload, name, status) {
     } catch (error) {
         const link = element('a', '', 'Take it as a download instead');
         Object.assign(link, { href: state.url, download: name });
-        // Where a picker cannot be shown, it looks as if somebody had closed it.
+        // A picker that cannot be shown looks as if somebody had closed it.
         const why = error.name === 'AbortError' ? 'Not saved. ' : `It was not saved: ${error.message} `;
         status.replaceChildren(why, link);
     }

@@ -245,7 +245,9 @@ async function run({ request, files, storage }) {
         const isGood = response.ok && sink !== null && faults.length === 0;
         if (isGood && !written.isAll(response.restored.len)) throw new Error('Not all restored bytes were kept.');
         const payload = isGood ? await sink.finish() : null;
-        if (isGood && payload.size !== response.restored.len) throw new Error('More bytes are kept than were restored.');
+        if (isGood && payload.size !== response.restored.len) {
+            throw new Error('More bytes are kept than were restored.');
+        }
         if (!isGood) await sink?.discard();
         if (source.fault) faults.push(source.fault);
         postMessage({ kind: 'done', response, payload, faults });
