@@ -410,9 +410,10 @@ function onSubmit(event) {
     event.preventDefault();
     if (state.job || state.files.length === 0) return;
     const opener = event.submitter ?? byId('check');
+    // A result that stays would look as if it came from what is in the form now.
+    clearResult();
     const request = readForm();
     if (request === null) return;
-    clearResult();
     start(opener.value, request, opener);
 }
 

@@ -80,7 +80,8 @@ export function errorTitle(error) {
 // The advice for errors that bring none.
 const ADVICE = {
     damaged: 'Add more copies or shards, from wherever there are any.',
-    missing: 'Add more shard files of the same root, from wherever there are copies. Choose a container (*.fec) alone.',
+    missing: '“Check” tells how many shards are lacking. Add shard files of the same root, from wherever there are '
+        + 'copies; choose a container (*.fec) alone.',
     replaced: 'Look where the root or the key came from, and where the shards did. Nothing was restored.',
     refused: 'A newer version, or the command fec, may be able to do it.',
     system: 'Choose the files again: what changed or moved since it was chosen cannot be read.',
