@@ -123,12 +123,15 @@ function wasiOfNothing(lines) {
  * An instance of the module.
  *
  * `host` has `read(object, offset, bytes)`, which fills the start of `bytes` and returns how many there are, 0 at the
- * end, or -1; `write(output, offset, bytes)`, which returns 0 or -1 and copies what it keeps; `progress(done, total)`;
+ * end, or -1; perhaps also `readNow`, which returns null where it would have to wait, and `wait(object, offset)`, a
+ * promise that tells whether `readNow` has something afterwards; `write(output, offset, bytes)`, which returns 0 or -1 and copies what it keeps; `progress(done, total)`;
  * and, where something is encoded, `readBack(output, offset, bytes)`, which is to `write` as `read` is to objects.
  */
 export class Engine {
     constructor(module, host) {
         this.lines = new Lines();
+        // The module can wait for promises (JSPI), so that files are read ahead while it works.
+        this.isPatient = Boolean(host.wait) && typeof WebAssembly.Suspending === 'function';
         this.exports = new WebAssembly.Instance(module, this.imports(module, host)).exports;
         this.exports._initialize?.();
     }
@@ -137,9 +140,14 @@ export class Engine {
         // Memory may grow at any call, and views of the old one are empty then: each use asks again.
         const memory = () => this.exports.memory;
         const bytes = (at, len) => new Uint8Array(memory().buffer, at >>> 0, len >>> 0);
+        const later = async (object, offset, at, len) => (
+            (await host.wait(object, offset)) ? host.readNow(object, offset, bytes(at, len)) ?? -1 : -1);
         const given = {
             fec: {
-                read: (object, offset, at, len) => host.read(object >>> 0, offset, bytes(at, len)),
+                read: this.isPatient
+                    ? new WebAssembly.Suspending((object, offset, at, len) => (
+                        host.readNow(object >>> 0, offset, bytes(at, len)) ?? later(object >>> 0, offset, at, len)))
+                    : (object, offset, at, len) => host.read(object >>> 0, offset, bytes(at, len)),
                 write: (output, offset, at, len) => host.write(output >>> 0, offset, bytes(at, len)),
                 read_back: (output, offset, at, len) => host.readBack?.(output >>> 0, offset, bytes(at, len)) ?? -1,
                 progress: (done, total) => host.progress(done, total),
@@ -155,20 +163,21 @@ export class Engine {
     }
 
     /** Sends a request and returns the response. After an EngineFault the instance is of no use. */
-    call(request) {
+    async call(request) {
         try {
-            return this.exchange(new TextEncoder().encode(JSON.stringify(request)));
+            return await this.exchange(new TextEncoder().encode(JSON.stringify(request)));
         } catch (error) {
             if (error instanceof EngineFault) throw error;
             throw new EngineFault(`The engine broke down: ${error.message}`, this.lines.all());
         }
     }
 
-    exchange(text) {
-        const { memory, fec_alloc: alloc, fec_call: call, fec_free: free } = this.exports;
+    async exchange(text) {
+        const { memory, fec_alloc: alloc, fec_free: free } = this.exports;
+        const call = this.isPatient ? WebAssembly.promising(this.exports.fec_call) : this.exports.fec_call;
         const asked = alloc(text.length) >>> 0;
         new Uint8Array(memory.buffer, asked, text.length).set(text);
-        const answer = call(asked, text.length) >>> 0;
+        const answer = (await call(asked, text.length)) >>> 0;
         const len = new DataView(memory.buffer).getUint32(answer, true);
         const response = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, answer + 4, len)));
         free(answer, len + 4);

@@ -4,6 +4,7 @@ use fec_base::context::{Meter, Progress};
 use fec_base::error::Action;
 use fec_base::io::ReadAt;
 use fec_core::executor::lock;
+use fecfile::seal::open::WriteAt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -97,5 +98,27 @@ impl Write for Output<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A sealed payload: what is read is output 0 of the host, what is written goes to output 1.
+pub(crate) struct Sealed {
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) len: u64,
+}
+
+impl ReadAt for Sealed {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.host.read_back(0, offset, out)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len)
+    }
+}
+
+impl WriteAt for Sealed {
+    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.host.write(1, offset, bytes)
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `encoding` | the encoding that was found: form, root, name, k, m, hash, length, seal, signatures, others |
 //! | `verified` | of `"verify"`: the state of each shard, its damage, and whether the payload can be restored |
-//! | `restored` | of `"restore"`: length, name, and the number of sets that were mended |
+//! | `restored` | of `"restore"`: the output with the payload, its length, its name, and the number of mended sets |
 //! | `opened` | of `"open"`: length and name of the payload, as it comes out |
 //! | `part` | of `"part"`: where it starts, and its length |
 //! | `encoded` | of `"encode"`: the root, and the names of the outputs in their order |
@@ -149,11 +149,12 @@ pub(crate) fn opened(encoding: Value, name: Option<Vec<u8>>, len: u64) -> Value 
     json!({"ok": true, "encoding": encoding, "opened": {"name": name, "len": len}})
 }
 
-/// The result of restoring `len` bytes.
-pub(crate) fn restored(restored: &Restored, name: Option<&[u8]>, len: u64) -> Value {
+/// The result of restoring `len` bytes to an output.
+pub(crate) fn restored(restored: &Restored, name: Option<Vec<u8>>, (output, len): (u32, u64)) -> Value {
     json!({
         "root": restored.root.map(|root| hex(&root)),
-        "name": name.map(text),
+        "name": name.map(|name| text(&name)),
+        "output": output,
         "len": len,
         "sets": restored.sets,
         "mended_sets": restored.outcome.mended_sets,

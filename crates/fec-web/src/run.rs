@@ -1,10 +1,11 @@
 //! Does what a request asks for.
 
-use crate::host::{Host, Object, Output, Shown};
+use crate::host::{Host, Object, Output, Sealed, Shown};
 use crate::request::{Request, Work, parse};
 use crate::{encode, report};
 use fec_base::context::{Context, Settings};
 use fec_base::error::{Action, Place};
+use fec_base::threads::Threads;
 use fecfile::report::Restored;
 use fecfile::seal::Opener;
 use fecfile::{Archive, EncodingError, Error, Input, PayloadRange, Result, Wanted};
@@ -116,7 +117,7 @@ fn input(request: &Request, host: &Arc<dyn Host>) -> Input {
     }
 }
 
-/// Restores the payload to output 0: in any order, but a sealed one from front to back.
+/// Restores the payload to output 0. A sealed one is opened from there to output 1, once all of it is proved.
 fn restore(
     request: &Request,
     archive: &Archive,
@@ -125,21 +126,15 @@ fn restore(
 ) -> Result<Value> {
     let opener = archive.opener(request.keys.as_ref())?;
     let fail = |e| Error::io(Action::Write, Place::Output, e);
-    let (restored, len) = match &opener {
-        Some(opener) => {
-            let mut out = Output { host, at: 0 };
-            let all = PayloadRange::ALL;
-            let restored = archive.restore_in_order(all, Some(opener), (&mut out, Place::Output), context)?;
-            (restored, out.at)
-        }
-        None => {
-            let put = |offset, bytes: &[u8]| host.write(0, offset, bytes).map_err(fail);
-            let restored = whole(archive.restore_by(&put, context)?)?;
-            let len = restored.payload_len.unwrap_or_default();
-            (restored, len)
-        }
-    };
-    Ok(report::restored(&restored, name_of(archive, opener.as_ref()).as_deref(), len))
+    let put = |offset, bytes: &[u8]| host.write(0, offset, bytes).map_err(fail);
+    let restored = whole(archive.restore_by(&put, context)?)?;
+    let extent = archive.encoded().extent();
+    let name = name_of(archive, opener.as_ref());
+    let Some(opener) = &opener else { return Ok(report::restored(&restored, name, (0, extent.sealed_len))) };
+    let len = opener.opened_len(extent)?;
+    let sealed = Sealed { host: host.clone(), len: extent.sealed_len };
+    opener.open_file(&sealed, (extent, &(0..len)), false, Threads(1), &fail)?;
+    Ok(report::restored(&restored, name, (1, len)))
 }
 
 /// The result, if the whole payload was restored.

@@ -76,11 +76,11 @@ fn objects_at(path: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Asks about objects; `more` are further members. Returns the answer and output 0.
+/// Asks about objects; `more` are further members. Returns the answer, and the output that it names.
 fn ask(work: &str, objects: Vec<(String, Vec<u8>)>, more: Value) -> (Value, Vec<u8>) {
-    let (said, outputs) = ask_all(work, Memory { objects, ..Memory::default() }, more);
-    let first = outputs.into_iter().next().map(|(_, bytes)| bytes);
-    (said, first.unwrap_or_default())
+    let (said, mut outputs) = ask_all(work, Memory { objects, ..Memory::default() }, more);
+    let named = said["restored"]["output"].as_u64().and_then(|output| outputs.remove(&(output as u32)));
+    (said, named.unwrap_or_default())
 }
 
 fn ask_all(work: &str, memory: Memory, more: Value) -> (Value, BTreeMap<u32, Vec<u8>>) {
