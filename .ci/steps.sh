@@ -49,6 +49,8 @@ packages() {
     scripts/checks/test-arm.sh --install
     need shellcheck shellcheck
     need strace strace
+    # Without it the page is not opened in a browser.
+    ! may_install || need chromium chromium
     # Without these, keys of minisign's and OpenSSH's own are left out.
     ! may_install || need minisign minisign
     ! may_install || need ssh-keygen openssh-client
@@ -286,11 +288,14 @@ python_module() {
     FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
 }
 
-# The library for C, as a stranger gets it; its own tests are among those of the workspace.
 webassembly() { scripts/checks/test-wasm.sh; }
+
+# The page that restores, in Chromium. By night with 300 MB and more hostile files.
+web() { may_be_missing scripts/checks/test-page.sh ${long:+--full} --fec "$fec"; }
 
 emulated() { scripts/checks/test-emulated.sh; }
 
+# The library for C, as a stranger gets it; its own tests are among those of the workspace.
 c_library() { FEC_PROFILE=ci may_be_missing scripts/checks/test-c.sh; }
 
 # ---------------------------------------------------------------- only in .ci/nightly

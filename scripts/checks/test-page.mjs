@@ -323,7 +323,7 @@ async function few(visitor, folder) {
     await visitor.choose(files.slice(60, 90));
     const { title, text } = await visitor.ask('check', { root });
     expect(title === 'It cannot be restored from these' && /\b3 more\b/.test(text), text);
-    await refused(visitor, files, { root }, /Too few shards.*tells how many/s);
+    await refused(visitor, files, { root }, /Too few shards.*30 of 100 shards are here, and 33 are needed: find 3 more/s);
 }
 
 async function several(visitor, folder) {

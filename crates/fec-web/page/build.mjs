@@ -4,7 +4,7 @@
 //
 // SIMD.wasm is the module with vectors of 128 bits, PLAIN.wasm the one without. The output may have 1,500,000 bytes.
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Script } from 'node:vm';
 import { deflateRawSync } from 'node:zlib';
 
@@ -42,7 +42,7 @@ function inlined(markup, parts) {
 
 function main([simd, plain, out]) {
     const style = ours('page.css');
-    const script = `'use strict';\n${joined('engine.js', 'words.js', 'view.js', 'page.js')}`;
+    const script = `'use strict';\n${joined('engine.js', 'inflate.js', 'words.js', 'view.js', 'page.js')}`;
     const worker = `'use strict';\n${joined('engine.js', 'files.js', 'sinks.js', 'worker.js')}`;
     // Scripts that are joined may use a name twice: a syntax error, better here than in a browser.
     for (const text of [script, worker]) new Script(text);
@@ -51,6 +51,7 @@ function main([simd, plain, out]) {
     }
     const page = inlined(ours('page.html'), {
         style, script, worker, simd: packed(simd), plain: packed(plain),
+        simd_size: statSync(simd).size, plain_size: statSync(plain).size,
         script_hash: hash(script), style_hash: hash(style),
     });
     const size = Buffer.byteLength(page);

@@ -1,6 +1,7 @@
 // The page: what is chosen, what is asked of the worker, and what happens to its answers.
 import { hasSimd } from './engine.js';
-import { adviceOf, count, parseRoot, safeName, showSize } from './words.js';
+import { inflate } from './inflate.js';
+import { adviceOf, count, parseRoot, safeName, shortfall, showSize } from './words.js';
 import {
     byId, element, errorNote, showError, showFacts, showProgress, showRestored, showResult, showRoots, showVerified,
 } from './view.js';
@@ -24,18 +25,16 @@ const ours = `${STORED}${Date.now()}-${Math.floor(Math.random() * 1e9)}`;
 let moduleBytes = null;
 
 /** The module that fits this machine, out of the page itself. */
-async function unpackModule() {
-    const text = byId(hasSimd() ? 'module-simd' : 'module-plain').textContent.trim();
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-    return new Response(stream).arrayBuffer();
+function unpackModule() {
+    const { textContent, dataset } = byId(hasSimd() ? 'module-simd' : 'module-plain');
+    const packed = Uint8Array.from(atob(textContent.trim()), (letter) => letter.charCodeAt(0));
+    return inflate(packed, Number(dataset.size)).buffer;
 }
 
 const policy = self.trustedTypes?.createPolicy('fec-worker', { createScriptURL: (url) => url });
 
 async function startWorker() {
     moduleBytes ??= unpackModule();
-    const module = await moduleBytes;
     const url = URL.createObjectURL(new Blob([byId('worker-source').textContent], { type: 'text/javascript' }));
     const worker = new Worker(policy ? policy.createScriptURL(url) : url);
     worker.onmessage = ({ data }) => onAnswer(worker, data);
@@ -46,7 +45,7 @@ async function startWorker() {
     worker.onmessageerror = () => {
         onAnswer(worker, { kind: 'fault', message: 'An answer could not be read.', lines: [] });
     };
-    worker.postMessage({ kind: 'start', module });
+    worker.postMessage({ kind: 'start', module: moduleBytes });
     return worker;
 }
 
@@ -116,6 +115,7 @@ function onDone(job, { response, payload, faults }) {
         if (faults.length > 0 && error.message !== faults[0]) {
             error.help = [faults[0], error.help].filter(Boolean).join(' ');
         }
+        if (error.class === 'missing') error.help ??= shortfall(response.encoding);
         offerRoots(error.roots ?? []);
         return showError(error);
     }

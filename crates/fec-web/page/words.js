@@ -87,6 +87,14 @@ const ADVICE = {
     system: 'Choose the files again: what changed or moved since it was chosen cannot be read.',
 };
 
+/** How many shards are lacking, if that is known and the reason. */
+export function shortfall(encoding) {
+    const lacking = encoding?.form === 'shards' ? encoding.k - encoding.given : 0;
+    if (!(lacking > 0)) return null;
+    const all = encoding.k + encoding.m;
+    return `${encoding.given} of ${all} shards are here, and ${encoding.k} are needed: find ${lacking} more.`;
+}
+
 /** The advice of an error; where there is a list to choose from, that is the advice. */
 export function adviceOf(error) {
     if ((error.roots ?? []).length > 1) return 'Choose one of the roots in the list, or give the root that you kept.';
