@@ -427,7 +427,7 @@ async function faults(visitor, folder) {
     const { browser } = visitor;
     const { files, hash } = encoded(folder, 'faults.bin', 20 * MB, 'container');
     await visitor.fresh();
-    await browser.run('void (moduleBytes = Promise.resolve(new Uint8Array(8).buffer))');
+    await browser.run('void (moduleBytes = new Uint8Array(8).buffer)');
     await visitor.choose(files);
     const { title, text } = await visitor.result();
     expect(title === 'It did not work', text);
@@ -439,6 +439,22 @@ async function faults(visitor, folder) {
     expect((await visitor.result()).title === 'Cancelled', (await visitor.result()).text);
     await restores(visitor, {}, hash);
     browser.complaints.splice(0);
+}
+
+/** A browser without vectors, and without a module that waits: the other module, and reads that block. */
+async function older(visitor, folder) {
+    const { browser } = visitor;
+    const { root, hash, files } = encoded(folder, 'older.bin', 3 * MB);
+    const page = join(folder, 'older.html');
+    const ours = fs.readFileSync(options.page, 'utf8');
+    fs.writeFileSync(page, ours.replace(/(id="worker-source"[^>]*>)/, '$1delete WebAssembly.Suspending;'));
+    expect(fs.statSync(page).size > ours.length, 'the page has another form');
+    await browser.load(`file://${page}`);
+    await browser.run('void (window.hasSimd = () => false)');
+    await visitor.choose(files.slice(22));
+    const { title, text } = await visitor.ask('check', { root });
+    expect(title.startsWith('Damaged') || /78 of 100 shards intact/.test(text), text);
+    await restores(visitor, { root }, hash);
 }
 
 async function shots(visitor, folder) {
@@ -462,7 +478,7 @@ async function shots(visitor, folder) {
 
 const TESTS = {
     a: large, b: roots, c: container, d: sealed, e: signed, f: hostile, g: few, h: keyboard, i: shots, m: several,
-    n: dropped, p: picked, x: faults,
+    n: dropped, o: older, p: picked, x: faults,
 };
 
 async function main() {

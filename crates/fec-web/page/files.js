@@ -16,7 +16,7 @@ const nobody = new MessageChannel();
 nobody.port2.close();
 
 /** Frees a buffer: whoever sends it owns it no more, and nobody gets it. */
-export function giveBack(buffer) {
+function giveBack(buffer) {
     nobody.port1.postMessage(null, [buffer]);
 }
 

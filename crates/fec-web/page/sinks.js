@@ -1,6 +1,4 @@
 // The outputs of a request, kept until they are saved.
-import { giveBack } from './files.js';
-
 const PIECE = 512 << 10;
 // Pieces that are begun and not full. Each original shard file has a part of the payload, and there are 255 at most:
 // the engine writes at as many places, and each may lie across two pieces.
@@ -81,6 +79,8 @@ class BlobSink {
         this.pieces = [];
         // By number of the piece: its bytes, and how many are there.
         this.open = new Map();
+        // Bytes of pieces that are closed: new ones would be cleared first.
+        this.free = [];
         this.reader = new FileReaderSync();
     }
 
@@ -102,7 +102,7 @@ class BlobSink {
         let piece = this.open.get(number);
         if (!piece) {
             if (this.open.size >= MOST_OPEN) throw new Error('the engine wrote at too many places at once');
-            piece = { bytes: new Uint8Array(PIECE), filled: 0 };
+            piece = { bytes: this.free.pop() ?? new Uint8Array(PIECE), filled: 0 };
             this.open.set(number, piece);
         }
         return piece;
@@ -111,7 +111,7 @@ class BlobSink {
     close(number, { bytes, filled }) {
         this.pieces[number] = new Blob([bytes.subarray(0, filled)]);
         this.open.delete(number);
-        giveBack(bytes.buffer);
+        this.free.push(bytes);
     }
 
     readBack(offset, bytes) {

@@ -193,7 +193,7 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Makes a folder with permissions as in [`create_new`].
+/// Makes a folder with permissions as in `create_new`.
 ///
 /// # Errors
 /// Those of the system, and that the name is taken.
@@ -201,7 +201,7 @@ pub(crate) fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
 }
 
-/// Makes a folder and those around it, as far as they are missing, with permissions as in [`create_new`].
+/// Makes a folder and those around it, as far as they are missing, with permissions as in `create_new`.
 ///
 /// # Errors
 /// Those of the system.
