@@ -22,6 +22,7 @@ pub(crate) fn headline(preset: Preset, tables: &[FigureTable]) -> String {
         Preset::Window => window(tables),
         Preset::Stream => stream(tables),
         Preset::Seal => seal(tables),
+        Preset::Kem => kem(tables),
     };
     sentence.unwrap_or_else(|| "nothing was measured".to_owned())
 }
@@ -223,6 +224,17 @@ fn seal(tables: &[FigureTable]) -> Option<String> {
     let row = rows(tables, "ciphers").first()?;
     let rate = speed(number(row, "megabytes_per_second")? * 8.0);
     Some(format!("seals {rate} on one core with {}", text(row, "cipher")?))
+}
+
+fn kem(tables: &[FigureTable]) -> Option<String> {
+    let each = |operation: &str| {
+        let row = rows(tables, "kem").iter().find(|row| text(row, "operation") == Some(operation))?;
+        number(row, "us_each")
+    };
+    let (sent, opened) = (each("encapsulate")?, each("decapsulate")?);
+    Some(format!(
+        "encapsulates in {sent:.1} µs and decapsulates in {opened:.1} µs on one core, by ML-KEM-768"
+    ))
 }
 
 #[cfg(test)]

@@ -39,11 +39,13 @@ pub enum Preset {
     Stream,
     /// Sealing: the ciphers on chunks, beside OpenSSL, and the cost of each recipient.
     Seal,
+    /// Key encapsulation: one key a call and several, on one thread and on all.
+    Kem,
 }
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Preset; 12] = [
+    pub const ALL: [Preset; 13] = [
         Preset::Reference,
         Preset::Kernels,
         Preset::Batch,
@@ -56,6 +58,7 @@ impl Preset {
         Preset::Window,
         Preset::Stream,
         Preset::Seal,
+        Preset::Kem,
     ];
 
     /// Its name in reports.
@@ -73,6 +76,7 @@ impl Preset {
             Preset::Window => "window",
             Preset::Stream => "stream",
             Preset::Seal => "seal",
+            Preset::Kem => "kem",
         }
     }
 }

@@ -473,6 +473,7 @@ fn quick_is_quick_for_every_preset() {
         "window",
         "stream",
         "seal",
+        "kem",
     ] {
         let began = Instant::now();
         let mut command = fec();

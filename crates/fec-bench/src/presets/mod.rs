@@ -2,6 +2,7 @@
 
 mod batch;
 mod files;
+mod kem;
 mod kernels;
 mod model;
 mod reference;
@@ -29,6 +30,7 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
         Preset::Files => files::run(lab),
         Preset::Roof => roof::run(lab),
         Preset::Model => model::run(lab),
+        Preset::Kem => kem::run(lab),
         Preset::Seal => seal::run(lab),
         Preset::Stream => stream::run(lab),
         Preset::Tuning => Ok(tuning::run(lab)),

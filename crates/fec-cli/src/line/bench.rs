@@ -37,6 +37,8 @@ pub(crate) enum Preset {
     Stream,
     /// Sealing: the ciphers on chunks, beside OpenSSL, and what each recipient costs
     Seal,
+    /// Key encapsulation with ML-KEM-768: one key a call and several, on one thread and on all
+    Kem,
 }
 
 /// How `fec bench` prints its tables.

@@ -365,6 +365,7 @@ const BENCH_MODES: &[Mode] = &[
     "window",
     "stream",
     "seal",
+    "kem",
     GATES,
     LINK,
 ];

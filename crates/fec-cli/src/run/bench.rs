@@ -162,6 +162,7 @@ impl From<line::Preset> for Preset {
             line::Preset::Window => Preset::Window,
             line::Preset::Stream => Preset::Stream,
             line::Preset::Seal => Preset::Seal,
+            line::Preset::Kem => Preset::Kem,
         }
     }
 }

@@ -91,7 +91,7 @@ fn rows(lab: &mut Lab, table: &mut FigureTable, len: usize) -> Result<()> {
     Ok(())
 }
 
-/// What a key costs before its first message.
+/// Rows of keys: the cost before the first message.
 fn keys(lab: &mut Lab, table: &mut FigureTable) {
     let mut calls =
         Cipher::ALL.map(|cipher| move || drop(black_box(AeadKey::new(cipher, black_box(&[7; KEY])))));

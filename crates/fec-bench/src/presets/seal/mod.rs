@@ -1,7 +1,6 @@
 //! Sealing: the cost of the ciphers, beside OpenSSL's, and of each recipient.
 
 mod ciphers;
-mod kem;
 mod messages;
 mod openssl;
 mod recipients;
@@ -11,7 +10,7 @@ use crate::lab::Lab;
 use crate::table::Findings;
 
 pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
-    lab.plan(ciphers::FIGURES + messages::FIGURES + kem::FIGURES + recipients::FIGURES + openssl::FIGURES);
+    lab.plan(ciphers::FIGURES + messages::FIGURES + recipients::FIGURES + openssl::FIGURES);
     let mut notes = vec![
         "each chunk is sealed or opened where it stands, in a cache of the core".to_owned(),
         format!(
@@ -24,7 +23,6 @@ pub(crate) fn run(lab: &mut Lab) -> Result<Findings> {
     // OpenSSL takes a second at least, so that others get what is left.
     let openssl = openssl::table(lab, &mut notes);
     let messages = messages::table(lab)?;
-    let kem = kem::table(lab)?;
     let recipients = recipients::table(lab, &mut notes)?;
-    Ok(Findings::new(vec![ciphers, messages, kem, recipients, openssl], notes))
+    Ok(Findings::new(vec![ciphers, messages, recipients, openssl], notes))
 }
