@@ -52,7 +52,7 @@ export function client(start) {
     async function ask(work, objects, { signal, onProgress, to, ...options }) {
         signal?.throwIfAborted();
         const recipes = recipesOf(objects);
-        if (to !== undefined && !to.recipe) throw misuse('a worker writes by toFolder(): a sink of your own stays here');
+        if (to !== undefined && !to.recipe) throw misuse('a worker writes by toFolder() only');
         const module = await theModule();
         signal?.throwIfAborted();
         const hand = new Hand(start, { signal, onProgress });

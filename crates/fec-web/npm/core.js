@@ -6,7 +6,7 @@ import { Opened } from './opened.js';
 import { inWords, Operation } from './operation.js';
 import { Memory } from './outputs.js';
 
-export { FecError, hasSimd, Opened };
+export { FecError, hasSimd };
 
 const HASHES = { blake3: 'BLAKE3', sha256: 'SHA-256' };
 // A record, its proofs and its headers take about this share of a shard more than the payload.

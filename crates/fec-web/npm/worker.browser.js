@@ -5,7 +5,7 @@ import './index.browser.js';
 
 function start(hear, fail) {
     const worker = new Worker(new URL('./thread.browser.js', import.meta.url), { type: 'module' });
-    const broken = ({ message }) => fail(new FecError('fault', `the worker broke down: ${message ?? 'it says no more'}`));
+    const broken = ({ message = '' }) => fail(new FecError('fault', `the worker broke down: ${message}`));
     worker.onmessage = ({ data }) => hear(data);
     worker.onerror = broken;
     worker.onmessageerror = broken;

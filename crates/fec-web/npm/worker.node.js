@@ -5,7 +5,8 @@ import { FecError } from './errors.js';
 import './index.node.js';
 
 function start(hear, fail) {
-    const worker = new Worker(new URL('./thread.node.js', import.meta.url));
+    // Options of the process are for its own program: some of them are none for a worker.
+    const worker = new Worker(new URL('./thread.node.js', import.meta.url), { execArgv: [] });
     const broken = (words) => fail(new FecError('fault', `the worker broke down: ${words}`));
     worker.on('message', hear);
     worker.on('messageerror', ({ message }) => broken(message));
