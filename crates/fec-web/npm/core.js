@@ -11,6 +11,8 @@ export { FecError, hasSimd };
 const HASHES = { blake3: 'BLAKE3', sha256: 'SHA-256' };
 // A record, its proofs and its headers take about this share of a shard more than the payload.
 const OVERHEAD = 1.01;
+// An output may be longer: room for more is made as it comes.
+const MOST_EXPECTED = 256 << 20;
 
 // Node and browsers get modules in different ways: `ours(name)` is the module of the package, `at(url)` another.
 let platform = null;
@@ -104,7 +106,7 @@ export async function encode(payload, options = {}) {
     const hash = hashOf(options);
     const size = bytesOf(payload)?.length ?? payload?.size ?? 0;
     const share = form === 'container' ? (k + m) / k : 1 / k;
-    const sink = to ?? new Memory(Math.min(Math.ceil(size * share * OVERHEAD), 2 ** 31) || 0);
+    const sink = to ?? new Memory(Math.min(Math.ceil(size * share * OVERHEAD), MOST_EXPECTED) || 0);
     const { signal, onProgress } = options;
     const fill = async () => {
         const operation = await begin(payload, { signal, onProgress, usual: 'payload' }, sink);

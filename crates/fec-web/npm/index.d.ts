@@ -16,13 +16,13 @@ export interface NamedBytes {
     readonly bytes: Uint8Array | ArrayBuffer;
 }
 
-/** Anything that can be read. Nobody may change it before the operation is done. */
+/** Anything that can be read, and does not change before the operation is done. */
 export type Readable = Uint8Array | ArrayBuffer | ArrayBufferView | Blob | File | NamedBytes | Source;
 
 /** A container, or one shard, or several shards in any order, mixed with anything. */
 export type Objects = Readable | Iterable<Readable>;
 
-/** What holds for all operations. */
+/** Options of all operations. */
 export interface CommonOptions {
     /**
      * Ends the operation, which then throws the reason of the signal. Work on this thread is interrupted only by
@@ -48,7 +48,7 @@ export interface Sink {
 export interface EncodeOptions extends CommonOptions {
     /** Any k of the k + m shards restore the payload; 33. */
     k?: number;
-    /** So many shards may be lost; 67. */
+    /** The number of shards that may be lost; 67. */
     m?: number;
     /** The hash function of digests and roots; "blake3". */
     hash?: 'blake3' | 'sha256';
@@ -111,7 +111,7 @@ export interface Encoding {
     payloadLen: number;
     isSealed: boolean;
     isOneShard: boolean;
-    /** So many of its shards are there. */
+    /** The number of its shards that are there. */
     given: number;
     signatures: number;
     /** The public key whose signature is right, with its comment; null without the option `trust`. */
@@ -135,14 +135,14 @@ export interface Verified {
     intact: number;
     damaged: number;
     missing: number;
-    /** So many shards are intact where there are the fewest. */
+    /** The number of intact shards where there are the fewest. */
     weakest: number | null;
     /** All shards are there, and nothing is damaged. */
     isIntact: boolean;
-    /** What is there is not damaged. */
+    /** Nothing of the objects is damaged. */
     isGivenIntact: boolean;
     isRestorable: boolean | null;
-    /** So many more shards may be lost. */
+    /** The number of further shards that may be lost. */
     mayStillLose: number | null;
     isSealLost: boolean;
     shards: ShardReport[];
@@ -152,11 +152,11 @@ export interface Verified {
 
 export interface Restored {
     root: string | null;
-    /** The name that was recorded. It may be anybody's: check it before it becomes a path. */
+    /** The recorded name, which may be anybody's: check it before it becomes a path. */
     name: string | null;
     length: number;
     sets: number;
-    /** So many sets had lost something, and were rebuilt. */
+    /** The number of sets that had lost something, and were rebuilt. */
     mendedSets: number;
     encoding: Encoding;
 }
@@ -194,7 +194,7 @@ export interface Opened {
     readonly name: string | null;
     readonly size: number;
     readonly encoding: Encoding;
-    /** These bytes of the payload, proved, or an error. Calls wait for each other. */
+    /** Bytes of the payload, proved, or an error. Calls wait for each other. */
     read(start: number, length: number): Promise<Uint8Array>;
     /**
      * The payload, or its bytes from `start` to before `end`: pieces of up to 4 MiB, each proved and read when somebody
@@ -217,7 +217,7 @@ export function encode(
     payload: Readable, options: EncodeOptions,
 ): Promise<EncodedShards | EncodedContainer | EncodedTo>;
 
-/** Finds out which encoding the objects are of. Their headers are read, and nothing else is proved. */
+/** Finds out which encoding the objects are of, by their headers: nothing else is proved. */
 export function look(objects: Objects, options?: ReadOptions): Promise<Encoding>;
 
 /** Checks every byte. Damage is no error here: the report tells of it. */

@@ -68,6 +68,19 @@ function isOneFile(name) {
     return typeof name === 'string' && name !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name);
 }
 
+/** Waits until the names in a folder are on the disk, where the system can. */
+function syncFolder(folder) {
+    let descriptor = null;
+    try {
+        descriptor = fs.openSync(folder, 'r');
+        fs.fsyncSync(descriptor);
+    } catch {
+        // Some systems do not open folders, and keep their names in their own way.
+    } finally {
+        if (descriptor !== null) fs.closeSync(descriptor);
+    }
+}
+
 /** A sink whose files have other names until all of them are there. */
 export class FolderSink {
     #open = new Map();
@@ -109,7 +122,7 @@ export class FolderSink {
         return fs.readSync(this.#descriptorOf(output), bytes, 0, bytes.length, offset);
     }
 
-    /** Gives the outputs their names, all or none of them. */
+    /** Gives the outputs their names: all or none of them, unless others are replaced. */
     finish(outputs) {
         const named = outputs.map(({ output, name }) => ({ output, name: this.#nameOf(name, outputs.length) }));
         for (const { output } of named) fs.fsyncSync(this.#descriptorOf(output));
@@ -122,6 +135,7 @@ export class FolderSink {
         }
         this.files = named.map(({ name }) => join(this.folder, name));
         this.discard();
+        syncFolder(this.folder);
     }
 
     #nameOf(name, count) {

@@ -57,7 +57,7 @@ async function wholly(source, start, end) {
     return bytes.subarray(0, done);
 }
 
-/** A source of the caller. Its first byte tells whether it reads at once or by promises. */
+/** A source of the caller, whose first byte tells whether it reads at once or by promises. */
 async function ofSource(source, name) {
     const { size } = source;
     if (!Number.isSafeInteger(size) || size < 0) throw misuse('the size of a source should be a whole number');

@@ -16,7 +16,7 @@ export class Opened {
         this.#end = end;
     }
 
-    /** These bytes of the payload, proved. Calls wait for each other. */
+    /** Bytes of the payload, proved. Calls wait for each other. */
     async read(start, length) {
         const isNumber = (number) => Number.isSafeInteger(number) && number >= 0;
         if (!isNumber(start) || !isNumber(length) || length > this.size - start) {

@@ -5,7 +5,8 @@ import { bytesOf, isList } from './objects.js';
 function recipeOf(given) {
     const name = typeof given?.name === 'string' ? given.name : '';
     const bytes = bytesOf(given) ?? bytesOf(given?.bytes);
-    if (bytes) return { name, bytes };
+    // A view is sent with all of the buffer behind it.
+    if (bytes) return { name, bytes: bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes) };
     if (given instanceof Blob) return { name, blob: given };
     if (typeof given?.path === 'string') return { path: given.path };
     throw misuse('a worker takes bytes, blobs, files and paths: a source of your own stays on its thread');
