@@ -290,8 +290,13 @@ python_module() {
 
 webassembly() { scripts/checks/test-wasm.sh; }
 
-# The page that restores, in Chromium. By night with 300 MB and more hostile files.
-web() { may_be_missing scripts/checks/test-page.sh ${long:+--full} --fec "$fec"; }
+# The page that restores, in Chromium, and the package for Node. By night with 300 MB and more hostile files.
+web() {
+    may_be_missing scripts/release/page.sh "$scratch/fec.html" --modules "$scratch/modules"
+    [ -e "$scratch/fec.html" ] || return 0
+    scripts/checks/test-page.sh ${long:+--full} --fec "$fec" --page "$scratch/fec.html"
+    scripts/checks/test-npm.sh ${long:+--mutations 5000} --fec "$fec" --modules "$scratch/modules"
+}
 
 emulated() { scripts/checks/test-emulated.sh; }
 

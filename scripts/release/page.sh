@@ -1,22 +1,27 @@
 #!/bin/bash
 # The page that restores shards and containers in a browser: one HTML file, made of crates/fec-web.
 #
-#   scripts/release/page.sh OUT.html
-#   scripts/release/page.sh --modules FOLDER
+#   scripts/release/page.sh [OUT.html] [--modules FOLDER]
 #
-# With --modules only the two modules are made: fec-simd.wasm with vectors of 128 bits, and fec.wasm for browsers
-# without them. Needs Node 20 or newer, and rustup, which brings the standard library of wasm32-wasip1.
+# --modules keeps the two modules: fec-simd.wasm with vectors of 128 bits, and fec.wasm for browsers without them.
+# Without OUT.html only these are made. Needs Node 20 or newer, and rustup, which brings the standard library of
+# wasm32-wasip1.
 #
 #   CARGO_TARGET_DIR   it builds in the folder page in there
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
-case ${1-} in
--h | --help) show_help ;;
---modules) modules=${2-} && out='' ;;
-*) modules='' && out=${1-} ;;
-esac
+out='' modules=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help) show_help ;;
+    --modules) modules=${2-} && { [ -n "$modules" ] || usage; } && shift ;;
+    -*) usage ;;
+    *) [ -z "$out" ] || usage && out=$1 ;;
+    esac
+    shift
+done
 [ -n "$modules$out" ] || usage
 [ -z "$out" ] || has node || refuse 'needs Node'
 make_scratch
@@ -24,7 +29,8 @@ modules=$(realpath -m -- "${modules:-$scratch}")
 out=${out:+$(realpath -m -- "$out")}
 cd "$root"
 machine=wasm32-wasip1
-if has rustup; then rustup target add $machine 2> /dev/null; fi
+if has rustup; then rustup target add $machine 2> /dev/null || true; fi
+[ -d "$(rustc --print target-libdir --target $machine)" ] || refuse "needs the standard library of $machine"
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/page
 mkdir -p "$modules"
 
