@@ -311,6 +311,31 @@ pub(crate) fn read_range<'py>(
     Ok(PyBytes::new(py, &bytes?))
 }
 
+/// Returns the length of the payload of a container, a folder of shard files or some shard files, for read_range; None
+/// if a container was cut and the length was in what is lost. The payload itself is not read. A sealed payload needs a
+/// key, and its length is that of the bytes in it.
+#[pyfunction]
+#[pyo3(signature = (source, *, root = None, identities = None, passphrase = None, threads = None))]
+pub(crate) fn payload_len(
+    py: Python<'_>,
+    source: Paths,
+    root: Option<GivenRoot>,
+    identities: Option<Vec<String>>,
+    passphrase: Option<String>,
+    threads: Option<usize>,
+) -> PyResult<Option<u64>> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let keys = keys(py, identities, passphrase)?;
+    interruptible(py, &context, |context| {
+        let archive = Archive::open(&Input::of_paths(&source)?, root, context)?;
+        let (opener, extent) = (archive.opener(keys.as_ref())?, archive.encoded().extent());
+        if extent.is_cut {
+            return Ok(None);
+        }
+        opener.map_or(Ok(extent.sealed_len), |opener| opener.opened_len(extent)).map(Some)
+    })
+}
+
 /// Restores a container from `source` to `sink`. With a root nothing is written before all of the container is proved
 /// to have that root: it is copied to a temporary file first, unless `early` is true. Without a root, or with `early`,
 /// each group of sets is written once it is proved by itself.
