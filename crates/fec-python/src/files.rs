@@ -22,7 +22,6 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -179,7 +178,7 @@ pub(crate) fn encode_file(
     let written = interruptible(py, &context, |context| {
         let source = open(&path, context)?;
         if to_folder {
-            let name = path.file_name().unwrap_or_default().as_bytes();
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             return encode::to_store(
                 &source,
                 name,
