@@ -279,13 +279,17 @@ arm() {
 
 # The module for Python, from its wheel, against the command.
 python_module() {
-    local manifest=crates/fec-python/Cargo.toml
+    local manifest=crates/fec-python/Cargo.toml extra
     CARGO_TARGET_DIR=$target cargo clippy --profile ci --locked --manifest-path "$manifest" -- -D warnings
     # In the profile of the other tests, whose packages it shares; by night the wheel is what is shipped.
     FEC_PROFILE=ci scripts/release/package.sh --to "$scratch/wheel" wheel
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q pytest "$scratch"/wheel/fecshards-*.whl
-    FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
+    for extra in fsspec zarr; do
+        "$scratch/venv/bin/pip" install -q "$(echo "$scratch"/wheel/fecshards-*.whl)[$extra]" ||
+            echo "$extra cannot be installed here: its tests are left out"
+    done
+    FEC=$(realpath "$fec") "$scratch/venv/bin/python" -m pytest -q -rs -p no:cacheprovider -c crates/fec-python/pyproject.toml crates/fec-python/tests
 }
 
 webassembly() { scripts/checks/test-wasm.sh; }

@@ -3,13 +3,15 @@
 #
 #   scripts/release/package.sh [--to FOLDER] [PACKAGE…]
 #
-# PACKAGE, all of them if none is named:
+# PACKAGE, all but wheels if none is named:
 #   x86_64, aarch64, armv7, riscv64   a tarball with the static binary that scripts/release/build-static.sh makes, and
 #                                     an image of it
 #   deb                               a package for Debian and Ubuntu on this machine's architecture
 #   crates                            what would be published: all crates are built from what is in their packages.
 #                                     Without that build: crates-unbuilt
-#   wheel                             the package for Python
+#   wheel                             the package for Python, for this machine
+#   wheels                            those for others, only if it is named: Linux with glibc 2.17 or musl 1.2 or newer,
+#                                     and macOS, where nobody has run it; each for x86_64 and aarch64. Needs rustup
 #   source                            the sources of the last commit; and recipes that build fec from them, for
 #                                     Homebrew, the AUR and nixpkgs
 # They go to FOLDER, target/packages if it is not given. Needs Rust, Python 3 and a C compiler; as root on Debian it
@@ -27,13 +29,14 @@ set -euo pipefail
 CARGO_DEB=3.8.0
 CYCLONEDX=0.5.9
 MATURIN=1.16.0
+ZIG=0.17.1
 
 to='' packages=()
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) show_help ;;
     --to) to=${2?"--to needs a folder"} && shift ;;
-    x86_64 | aarch64 | armv7 | riscv64 | deb | crates | crates-unbuilt | wheel | source) packages+=("$1") ;;
+    x86_64 | aarch64 | armv7 | riscv64 | deb | crates | crates-unbuilt | wheel | wheels | source) packages+=("$1") ;;
     *) usage ;;
     esac
     shift
@@ -166,11 +169,9 @@ crates() {
     cp "$target"/*.crate "$to"
 }
 
-wheel() {
-    local maturin=("$scratch/venv/bin/maturin" build --locked --quiet -m crates/fec-python/Cargo.toml -o "$to" --profile)
-    python3 -m venv "$scratch/venv"
-    "$scratch/venv/bin/pip" install -q "maturin==$MATURIN"
-    rm -f "$to"/fecshards-*.whl
+# maturin OPTIONS…: builds a wheel.
+maturin() {
+    local maturin=("$scratch/venv/bin/maturin" build --locked --quiet -m crates/fec-python/Cargo.toml -o "$to" "$@" --profile)
     if [ -n "${FEC_PROFILE-}" ]; then
         # Beside the command's: they share what they stand on.
         CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} "${maturin[@]}" "$FEC_PROFILE"
@@ -178,6 +179,33 @@ wheel() {
         with_paths_hidden "${maturin[@]}" release
     fi
 }
+
+wheel() {
+    python3 -m venv "$scratch/venv"
+    "$scratch/venv/bin/pip" install -q "maturin==$MATURIN"
+    find "$to" -maxdepth 1 -name 'fecshards-*.whl' ! -name '*manylinux2014*' ! -name '*musllinux*' ! -name '*macosx*' -delete
+    maturin
+}
+
+# Zig links them: it has every libc. A standard library of Debian's comes with a compiler of its own.
+wheels() (
+    python3 -m venv "$scratch/venv"
+    "$scratch/venv/bin/pip" install -q "maturin==$MATURIN" "ziglang==$ZIG"
+    PATH=$scratch/venv/bin:$PATH
+    rm -f "$to"/fecshards-*{manylinux2014,musllinux,macosx}*.whl
+    for target in {x86_64,aarch64}-{unknown-linux-musl,apple-darwin}; do
+        if ! has rustup || ! rustup target add "$target" 2> /dev/null; then refuse "wheels need rustup, and its target $target"; fi
+        tags=()
+        if [[ $target = *-musl ]]; then tags=(--compatibility musllinux_1_2); fi
+        maturin --zig --target "$target" "${tags[@]}"
+    done
+    maturin --zig --target x86_64-unknown-linux-gnu --compatibility manylinux2014
+    scripts/release/build-static.sh --install aarch64
+    # Only the compiler of these settings: the wheel is no static binary.
+    compiler=$(scripts/release/build-static.sh --env aarch64 | sed -n 's/^RUSTC=//p')
+    [ -z "$compiler" ] || export RUSTC=$compiler CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}/wheels
+    maturin --zig --target aarch64-unknown-linux-gnu --compatibility manylinux2014
+)
 
 # filled FILE WORD=VALUE…: prints the file, with the values of this release and these in the place of @WORDS@.
 filled() {
@@ -213,7 +241,7 @@ sources() {
 for package in "${packages[@]}"; do
     echo "package: $package" >&2
     case $package in
-    deb | crates | wheel) "$package" ;;
+    deb | crates | wheel | wheels) "$package" ;;
     source) sources ;;
     crates-unbuilt) crates --no-verify ;;
     *) static "$package" ;;

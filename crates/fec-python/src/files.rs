@@ -22,7 +22,6 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -179,7 +178,7 @@ pub(crate) fn encode_file(
     let written = interruptible(py, &context, |context| {
         let source = open(&path, context)?;
         if to_folder {
-            let name = path.file_name().unwrap_or_default().as_bytes();
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             return encode::to_store(
                 &source,
                 name,
@@ -309,6 +308,31 @@ pub(crate) fn read_range<'py>(
         Ok(bytes)
     });
     Ok(PyBytes::new(py, &bytes?))
+}
+
+/// Returns the length of the payload of a container, a folder of shard files or some shard files, for read_range; None
+/// if a container was cut and the length was in what is lost. The payload itself is not read. A sealed payload needs a
+/// key, and its length is that of the bytes in it.
+#[pyfunction]
+#[pyo3(signature = (source, *, root = None, identities = None, passphrase = None, threads = None))]
+pub(crate) fn payload_len(
+    py: Python<'_>,
+    source: Paths,
+    root: Option<GivenRoot>,
+    identities: Option<Vec<String>>,
+    passphrase: Option<String>,
+    threads: Option<usize>,
+) -> PyResult<Option<u64>> {
+    let (context, root, source) = (context(threads)?, digest(root)?, source.list());
+    let keys = keys(py, identities, passphrase)?;
+    interruptible(py, &context, |context| {
+        let archive = Archive::open(&Input::of_paths(&source)?, root, context)?;
+        let (opener, extent) = (archive.opener(keys.as_ref())?, archive.encoded().extent());
+        if extent.is_cut {
+            return Ok(None);
+        }
+        opener.map_or(Ok(extent.sealed_len), |opener| opener.opened_len(extent)).map(Some)
+    })
 }
 
 /// Restores a container from `source` to `sink`. With a root nothing is written before all of the container is proved

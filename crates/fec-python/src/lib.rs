@@ -22,8 +22,8 @@ mod _native {
     use super::code::Code;
     #[pymodule_export]
     use super::files::{
-        decode_file, decode_stream, encode_file, encode_stream, read_range, repair_file, verify_file,
-        verify_stream,
+        decode_file, decode_stream, encode_file, encode_stream, payload_len, read_range, repair_file,
+        verify_file, verify_stream,
     };
     #[pymodule_export]
     use super::keys::generate_identity;

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 import fecshards
-from fecshards import decode_file, encode_file, read_range, repair_file, verify_file
+from fecshards import decode_file, encode_file, payload_len, read_range, repair_file, verify_file
 
 
 @pytest.mark.parametrize("form", ["container", "shards"])
@@ -104,6 +104,7 @@ def test_what_is_lost_is_told_and_nothing_is_written(tmp_path, file, payload):
 def test_ranges(fec, tmp_path, file, payload, damage, form):
     output, size = tmp_path / form, len(payload)
     root = encode_file(file, output, k=10, m=4, form=form)
+    assert payload_len(output, root=root) == payload_len(output) == size
     for start, end in [(0, 1), (0, size), (size - 1, size), (size, size), (1000, 90_000), (5, 5)]:
         assert read_range(output, start, end, root=root) == payload[start:end]
     assert read_range(output, size - 7) == payload[-7:]

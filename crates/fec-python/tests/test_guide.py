@@ -13,17 +13,28 @@ def examples(page):
     return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
+def extra(example):
+    """The package that an example needs besides fecshards: one of its extras, or none."""
+    needed = re.search(r"^import (fsspec|zarr)$", example, re.MULTILINE)
+    return needed[1] if needed else None
+
+
 def test_there_are_examples():
-    assert len(examples(GUIDE)) >= 5 and len(examples(README)) == 1
+    assert len(examples(GUIDE)) >= 7 and len(examples(README)) == 1
+    assert {extra(example) for example in examples(GUIDE)} == {None, "fsspec", "zarr"}
 
 
-@pytest.mark.parametrize("page", [GUIDE, README], ids=lambda page: page.name)
-def test_the_examples_run(page, tmp_path, monkeypatch, payload):
+@pytest.mark.parametrize("page, wanted", [(GUIDE, None), (GUIDE, "fsspec"), (GUIDE, "zarr"), (README, None)])
+def test_the_examples_run(page, wanted, tmp_path, monkeypatch, payload):
+    """Those of an extra run behind the others, where its package is."""
+    if wanted:
+        pytest.importorskip(wanted, reason=f"the example needs {wanted}, which is not there")
     monkeypatch.chdir(tmp_path)
     pathlib.Path("photos.tar").write_bytes(payload)
     names = {}
     for nth, example in enumerate(examples(page)):
-        exec(compile(example, f"{page.name}, example {nth}", "exec"), names)
+        if extra(example) in (None, wanted):
+            exec(compile(example, f"{page.name}, example {nth}", "exec"), names)
 
 
 def test_the_exit_codes_in_the_guide():

@@ -14,6 +14,8 @@ __all__ = [
     "encode_file",
     "encode_stream",
     "generate_identity",
+    "payload_len",
+    "read_range",
     "repair_file",
     "verify_file",
     "verify_stream",
@@ -158,6 +160,14 @@ def decode_file(
     overwrite: bool = False,
     threads: Optional[int] = None,
 ) -> Restored: ...
+def payload_len(
+    source: Union[_Path, Sequence[_Path]],
+    *,
+    root: Optional[_Root] = None,
+    identities: Optional[Sequence[str]] = None,
+    passphrase: Optional[str] = None,
+    threads: Optional[int] = None,
+) -> Optional[int]: ...
 def read_range(
     source: Union[_Path, Sequence[_Path]],
     start: int,
