@@ -308,6 +308,57 @@ test('workers do the same, with bytes, blobs and paths', async () => {
     assert.ok(ticks > 5);
 });
 
+test('progress of workers comes to its end, and what it throws ends the work', async () => {
+    const payload = payloadOf(14, WHOLE);
+    const { root, shards } = await encode(payload, { k: 5, m: 4, name: 'p.bin' });
+    const seen = [];
+    await worker.restore(shards, { root, onProgress: (done, total) => seen.push([done, total]) });
+    const [done, total] = seen.at(-1);
+    assert.ok(done === total && done > 0, JSON.stringify(seen));
+    const mine = new Error('enough');
+    await assert.rejects(worker.verify(shards, { root, onProgress: () => { throw mine; } }), mine);
+    for (const work of [worker.verify, verify]) {
+        assert.equal((await verdict(work(shards, { onProgress: 5 }))).class, 'usage');
+    }
+});
+
+test('what is locked says so, and its encoding', async () => {
+    const [sealed] = vectors('sealed.json').valid.filter(({ path, passphrase }) => path && passphrase !== true);
+    const objects = objectsAt(join(golden, sealed.path));
+    fec(['keygen', '-q', '-o', here('other')]);
+    const other = fs.readFileSync(here('other'), 'utf8');
+    for (const keys of [{}, { passphrase: 'another one' }, { identities: other }]) {
+        for (const work of [restore, open, worker.restore]) {
+            const { error } = await verdict(work(objects, keys));
+            assert.ok(error.isLocked && error.encoding.isSealed, error.message);
+        }
+    }
+    const few = await verdict(restore([{ name: 'x', bytes: new Uint8Array(100) }]));
+    assert.ok(!few.error.isLocked);
+});
+
+test('folders are left as they were: without what was killed, and not empty', async () => {
+    const payload = payloadOf(15, WHOLE);
+    const left = here('left');
+    const program = `import { encode } from 'fecshards'; import { toFolder } from 'fecshards/node';
+        const onProgress = (done) => { if (done > 100000) process.kill(process.pid, 'SIGKILL'); };
+        await encode(new Uint8Array(300000), { k: 5, m: 4, name: 'x', to: toFolder(${JSON.stringify(left)}), onProgress });`;
+    spawnSync(process.execPath, ['--no-warnings', '--input-type=module', '--eval', program], { cwd: scratch });
+    assert.ok(fs.readdirSync(left).length > 0 && fs.readdirSync(left).every((name) => name.startsWith('.fecshards-')));
+    const { container } = await encode(payload, { k: 5, m: 4, form: 'container', name: 'c' });
+    await restore(new File([container], 'c.bin.fec'), { to: toFolder(left) });
+    assert.deepEqual(fs.readdirSync(left), ['c.bin']);
+    const none = here('none');
+    for (const { encode: work } of [{ encode }, worker]) {
+        const stop = { onProgress: () => { throw new Error('enough'); } };
+        await assert.rejects(work(payload, { k: 5, m: 4, name: 'x', to: toFolder(none), ...stop }));
+        assert.ok(!fs.existsSync(none));
+    }
+    const opened = await open(container);
+    assert.throws(() => opened.stream({ from: 10 }), { class: 'usage' });
+    await assert.rejects(opened.read('5', 1), { class: 'usage', message: /not "5"/ });
+});
+
 const random = ((state) => (below) => {
     // A generator of 32 bits (xorshift), the same everywhere.
     state ^= state << 13;

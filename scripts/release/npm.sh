@@ -32,7 +32,7 @@ fi
 package=$scratch/package
 mkdir "$package"
 cp "$root"/crates/fec-web/npm/* "$package/"
-cp "$root/crates/fec-web/page/engine.js" "$root"/LICENSE* "$package/"
+cp "$root"/crates/fec-web/page/{engine,written}.js "$root"/LICENSE* "$package/"
 install -m 644 "$modules/fec-simd.wasm" "$modules/fec.wasm" "$package/"
 sed -i "s/^    \"version\": .*/    \"version\": \"$(of_workspace version)\",/" "$package/package.json"
 # The same files make the same bytes: npm sets times, and modes are set here.

@@ -1,5 +1,5 @@
 // The near end of workers: one for each operation, ended by whoever loses patience.
-import { theModule } from './core.js';
+import { checkProgress, theModule } from './core.js';
 import { FecError, misuse } from './errors.js';
 import { Opened } from './opened.js';
 import { recipesOf } from './recipes.js';
@@ -14,12 +14,22 @@ class Hand {
     }
 
     hear(message) {
-        if (message.kind === 'progress') return this.onProgress?.(message.done, message.total);
+        if (message.kind === 'progress') return this.told(message);
         const { resolve, reject } = this.waiting ?? {};
         this.waiting = null;
         if (message.kind === 'done') return resolve?.(message);
-        const { class: kind, message: words, roots, encoding } = message;
-        return reject?.(kind ? new FecError(kind, words, { roots, encoding }) : new Error(words));
+        const { class: kind, message: words, roots, encoding, isLocked } = message;
+        return reject?.(kind ? new FecError(kind, words, { roots, encoding, isLocked }) : new Error(words));
+    }
+
+    /** A callback that throws ends the work, as it does without a worker. */
+    told({ done, total }) {
+        if (this.reason) return;
+        try {
+            this.onProgress?.(done, total);
+        } catch (error) {
+            this.fail(error);
+        }
     }
 
     /** No more comes from this worker. */
@@ -51,6 +61,7 @@ class Hand {
 export function client(start) {
     async function ask(work, objects, { signal, onProgress, to, ...options }) {
         signal?.throwIfAborted();
+        checkProgress(onProgress);
         const recipes = recipesOf(objects);
         if (to !== undefined && !to.recipe) throw misuse('a worker writes by toFolder() only');
         const module = await theModule();

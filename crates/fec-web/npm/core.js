@@ -54,11 +54,16 @@ const KNOWN = {
     restore: ['root', 'trust', 'identities', 'passphrase', 'to'],
 };
 
+export function checkProgress(onProgress) {
+    if (onProgress !== undefined && typeof onProgress !== 'function') throw misuse('onProgress should be a function');
+}
+
 /** Fails for options that nobody knows: a misspelt root would prove nothing. */
 function checkOptions(options, known) {
     if (typeof options !== 'object' || options === null) throw misuse('the options should be an object');
     const unknown = Object.keys(options).find((name) => ![...known, 'signal', 'onProgress'].includes(name));
     if (unknown !== undefined) throw misuse(`there is no option ${JSON.stringify(unknown)}`);
+    checkProgress(options.onProgress);
     // A value that came out as nothing must not mean that everything is believed.
     for (const name of ['root', 'trust', 'identities', 'passphrase'].filter((name) => name in options)) {
         const isText = typeof options[name] === 'string' && options[name].trim() !== '';
@@ -135,6 +140,11 @@ export async function verify(objects, options = {}) {
     return { encoding: inWords(said.encoding), ...inWords(said.verified) };
 }
 
+/** A container that records no name is restored under its own, as the command does: X.fec becomes X. */
+function ofContainer([first, more]) {
+    return !more && /.\.fec$/i.test(first.name) ? first.name.slice(0, -4) : null;
+}
+
 /** Restores the payload, or throws. */
 export async function restore(objects, options = {}) {
     checkOptions(options, KNOWN.restore);
@@ -144,6 +154,7 @@ export async function restore(objects, options = {}) {
         const operation = await begin(objects, { signal, onProgress, isOnce: true }, sink);
         const said = await operation.ask(asked('restore', operation, options));
         operation.checkWhole(said.restored.output, said.restored.len);
+        said.restored.name ??= ofContainer(operation.objects.names());
         return said;
     };
     const listed = ({ restored: { output, name } }) => [{ output, name }];

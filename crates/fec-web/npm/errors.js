@@ -2,12 +2,13 @@
 
 /** Why something was not done; `class` says it in a word, and stands for an exit code of the command. */
 export class FecError extends Error {
-    constructor(kind, message, { roots = [], encoding = null, cause } = {}) {
+    constructor(kind, message, { roots = [], encoding = null, isLocked = false, cause } = {}) {
         super(message, cause === undefined ? undefined : { cause });
         this.name = 'FecError';
         this.class = kind;
         this.roots = roots;
         this.encoding = encoding;
+        this.isLocked = isLocked;
     }
 }
 

@@ -17,19 +17,19 @@ export interface NamedBytes {
 }
 
 /** Anything that can be read, and does not change before the operation is done. */
-export type Readable = Uint8Array | ArrayBuffer | ArrayBufferView | Blob | File | NamedBytes | Source;
+export type ReadableObject = Uint8Array | ArrayBuffer | ArrayBufferView | Blob | File | NamedBytes | Source;
 
 /** A container, or one shard, or several shards in any order, mixed with anything. */
-export type Objects = Readable | Iterable<Readable>;
+export type Objects = ReadableObject | Iterable<ReadableObject>;
 
 /** Options of all operations. */
 export interface CommonOptions {
     /**
      * Ends the operation, which then throws the reason of the signal. Work on this thread is interrupted only by
-     * callbacks and by waiting: `fecshards/worker` ends at once.
+     * callbacks and by waiting, so a timer's signal comes too late: `fecshards/worker` ends at once.
      */
     signal?: AbortSignal;
-    /** `done` bytes are done, of `total` if it is known. */
+    /** `done` bytes are done, of `total` if it is known. An exception ends the operation, which throws it. */
     onProgress?(done: number, total: number | null): void;
 }
 
@@ -108,6 +108,7 @@ export interface Encoding {
     k: number;
     m: number;
     hash: 'blake3' | 'sha256';
+    /** Bytes of the payload as it was encoded: if it is sealed, of the ciphertext. */
     payloadLen: number;
     isSealed: boolean;
     isOneShard: boolean;
@@ -117,7 +118,7 @@ export interface Encoding {
     /** The public key whose signature is right, with its comment; null without the option `trust`. */
     signedBy: string | null;
     trustedComment: string | null;
-    /** The roots of other encodings among the objects. */
+    /** The roots of other encodings among the objects: without `root` and `trust`, a sign to look at. */
     others: string[];
 }
 
@@ -139,7 +140,7 @@ export interface Verified {
     weakest: number | null;
     /** All shards are there, and nothing is damaged. */
     isIntact: boolean;
-    /** Nothing of the objects is damaged. */
+    /** Nothing of this encoding is damaged, and no shard of another is among the objects. */
     isGivenIntact: boolean;
     isRestorable: boolean | null;
     /** The number of further shards that may be lost. */
@@ -147,6 +148,7 @@ export interface Verified {
     isSealLost: boolean;
     shards: ShardReport[];
     damage: string[];
+    /** In words for people: what is among the objects and belongs to no encoding. */
     leftovers: string[];
 }
 
@@ -173,7 +175,7 @@ export interface RestoredTo extends Restored {
 /**
  * In a word, with the exit code of the command: `damaged` (1), `usage` (2), `missing` (3: too much is lost), `system`
  * (4), `replaced` (5: not what the root promises, or no key opens it), `refused` (6: a limit, or something that this
- * version does not know), `cancelled`, and `fault` (the engine broke down).
+ * version does not know), and `fault` (the engine broke down). `damaged` and `cancelled` are the command's alone.
  */
 export type FecErrorClass =
     'damaged' | 'usage' | 'missing' | 'system' | 'replaced' | 'refused' | 'cancelled' | 'fault';
@@ -187,6 +189,8 @@ export class FecError extends Error {
     readonly roots: string[];
     /** The encoding, if it was found. */
     readonly encoding: Encoding | null;
+    /** A key or a passphrase is lacking, or does not fit. */
+    readonly isLocked: boolean;
 }
 
 /** An encoding that is open. */
@@ -194,27 +198,27 @@ export interface Opened {
     readonly name: string | null;
     readonly size: number;
     readonly encoding: Encoding;
-    /** Bytes of the payload, proved, or an error. Calls wait for each other. */
+    /** Bytes of the payload, proved, or an error; so is a place behind its end. Calls wait for each other. */
     read(start: number, length: number): Promise<Uint8Array>;
     /**
      * The payload, or its bytes from `start` to before `end`: pieces of up to 4 MiB, each proved and read when somebody
      * wants it.
      */
     stream(range?: { start?: number; end?: number }): ReadableStream<Uint8Array>;
-    /** Lets go of the engine. Sources stay open. */
+    /** Lets go of the engine, and of the worker, which keeps Node alive until then. Sources stay open. */
     close(): Promise<void>;
 }
 
 /** Encodes a payload: k + m shards, any k of which restore it, or a container. */
-export function encode(payload: Readable, options: EncodeOptions & { to: Sink }): Promise<EncodedTo>;
+export function encode(payload: ReadableObject, options: EncodeOptions & { to: Sink }): Promise<EncodedTo>;
 export function encode(
-    payload: Readable, options: EncodeOptions & { form: 'container'; to?: undefined },
+    payload: ReadableObject, options: EncodeOptions & { form: 'container'; to?: undefined },
 ): Promise<EncodedContainer>;
 export function encode(
-    payload: Readable, options?: EncodeOptions & { form?: 'shards'; to?: undefined },
+    payload: ReadableObject, options?: EncodeOptions & { form?: 'shards'; to?: undefined },
 ): Promise<EncodedShards>;
 export function encode(
-    payload: Readable, options: EncodeOptions,
+    payload: ReadableObject, options: EncodeOptions,
 ): Promise<EncodedShards | EncodedContainer | EncodedTo>;
 
 /** Finds out which encoding the objects are of, by their headers: nothing else is proved. */

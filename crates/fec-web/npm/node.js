@@ -1,11 +1,14 @@
 // Files and folders, for Node.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { FecError, misuse } from './errors.js';
 
 // Systems without hard links answer with these.
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A file as a source: it is open until it is closed. */
 class FileSource {
@@ -81,6 +84,35 @@ function syncFolder(folder) {
     }
 }
 
+/** Digits for the processes that are seen from here: those of other machines and containers have other numbers. */
+function home() {
+    const tried = (read) => { try { return read(); } catch { return ''; } };
+    const boot = tried(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'));
+    const seen = `${hostname()} ${boot} ${tried(() => fs.readlinkSync('/proc/self/ns/pid'))}`;
+    return createHash('sha256').update(seen).digest('hex').slice(0, 8);
+}
+
+function isGone(pid) {
+    try {
+        process.kill(pid, 0);
+        return false;
+    } catch ({ code }) {
+        return code === 'ESRCH';
+    }
+}
+
+/** Removes what killed processes left in a folder; where nobody knows of the process, what is a day old. */
+function sweepDead(folder) {
+    for (const name of fs.readdirSync(folder)) {
+        const [, of, pid] = /^\.fecshards-([0-9a-f]{8})-(\d+)-[0-9a-f]{16}-\d+$/.exec(name) ?? [];
+        const path = join(folder, name);
+        const isOld = () => Date.now() - (fs.statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > DAY_MS;
+        if (of && (of === HOME ? isGone(Number(pid)) : isOld())) fs.rmSync(path, { force: true });
+    }
+}
+
+const HOME = home();
+
 /** A sink whose files have other names until all of them are there. */
 export class FolderSink {
     #open = new Map();
@@ -88,6 +120,7 @@ export class FolderSink {
     constructor(folder, { force = false, name = null, mark = randomBytes(8).toString('hex') } = {}) {
         if (name !== null && !isOneFile(name)) throw misuse(`${JSON.stringify(name)} is not the name of a file`);
         Object.assign(this, { folder: resolve(folder), force, name, mark });
+        this.wasThere = fs.existsSync(this.folder);
         this.files = [];
     }
 
@@ -97,14 +130,21 @@ export class FolderSink {
         return { folder, options: { force, name, mark } };
     }
 
+    #prefix() {
+        return `.fecshards-${HOME}-${process.pid}-${this.mark}-`;
+    }
+
     #hidden(output) {
-        return join(this.folder, `.fecshards-${this.mark}-${output}`);
+        return join(this.folder, `${this.#prefix()}${output}`);
     }
 
     #descriptorOf(output) {
         let descriptor = this.#open.get(output);
         if (descriptor === undefined) {
-            fs.mkdirSync(this.folder, { recursive: true });
+            if (this.#open.size === 0) {
+                fs.mkdirSync(this.folder, { recursive: true });
+                sweepDead(this.folder);
+            }
             descriptor = fs.openSync(this.#hidden(output), 'wx+');
             this.#open.set(output, descriptor);
         }
@@ -168,8 +208,9 @@ export class FolderSink {
     /** Removes hidden files of this sink, those that a worker left too. */
     sweep() {
         if (!fs.existsSync(this.folder)) return;
-        const mine = fs.readdirSync(this.folder).filter((name) => name.startsWith(`.fecshards-${this.mark}-`));
+        const mine = fs.readdirSync(this.folder).filter((name) => name.startsWith(this.#prefix()));
         mine.forEach((name) => fs.rmSync(join(this.folder, name), { force: true }));
+        if (!this.wasThere && fs.readdirSync(this.folder).length === 0) fs.rmdirSync(this.folder);
     }
 }
 

@@ -3,6 +3,11 @@ import { misuse } from './errors.js';
 
 const PIECE = 4 << 20;
 
+function checkNumbers(...numbers) {
+    const wrong = numbers.find((number) => !Number.isSafeInteger(number) || number < 0);
+    if (numbers.includes(wrong)) throw misuse(`places in a payload are whole numbers, not ${JSON.stringify(wrong)}`);
+}
+
 /** The payload of an encoding, read in parts. `part(start, length)` gets one, `end()` lets go of everything. */
 export class Opened {
     #part;
@@ -18,8 +23,8 @@ export class Opened {
 
     /** Bytes of the payload, proved. Calls wait for each other. */
     async read(start, length) {
-        const isNumber = (number) => Number.isSafeInteger(number) && number >= 0;
-        if (!isNumber(start) || !isNumber(length) || length > this.size - start) {
+        checkNumbers(start, length);
+        if (length > this.size - start) {
             throw misuse(`the payload has ${this.size} bytes, and ${length} from byte ${start} on are not in it`);
         }
         const mine = this.#last.then(() => {
@@ -31,8 +36,12 @@ export class Opened {
     }
 
     /** The payload, or the bytes from `start` to before `end`, a piece for each time that somebody wants more. */
-    stream({ start = 0, end = this.size } = {}) {
-        if (!(start >= 0 && start <= end && end <= this.size)) {
+    stream(range = {}) {
+        const { start = 0, end = this.size, ...others } = range;
+        const [unknown] = Object.keys(others);
+        if (unknown !== undefined) throw misuse(`a stream has start and end, and no ${JSON.stringify(unknown)}`);
+        checkNumbers(start, end);
+        if (start > end || end > this.size) {
             throw misuse(`the payload has ${this.size} bytes, and ${start} to ${end} are not in it`);
         }
         let at = start;

@@ -2,7 +2,7 @@
 import { Engine, EngineFault } from './engine.js';
 import { FecError, misuse, wordsOf } from './errors.js';
 import { Objects } from './objects.js';
-import { Written } from './outputs.js';
+import { Written } from './written.js';
 
 /** `is_sealed` and others as JavaScript writes them; a hash by the name that options have for it. */
 export function inWords(said, member = '') {
@@ -114,10 +114,10 @@ export class Operation {
         }
         if (said.ok === true) return;
         const encoding = said.encoding ? inWords(said.encoding) : null;
-        const { message, class: kind, roots } = said.error;
+        const { message, class: kind, roots, is_locked: isLocked } = said.error;
         const unread = this.objects.complaint();
         const cause = this.objects.fault ?? undefined;
-        throw new FecError(kind, unread ? `${message} (${unread})` : message, { roots, encoding, cause });
+        throw new FecError(kind, unread ? `${message} (${unread})` : message, { roots, encoding, isLocked, cause });
     }
 
     /** Fails if not all bytes of an output came. */

@@ -9,7 +9,7 @@ function recipeOf(given) {
     if (bytes) return { name, bytes: bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes) };
     if (given instanceof Blob) return { name, blob: given };
     if (typeof given?.path === 'string') return { path: given.path };
-    throw misuse('a worker takes bytes, blobs, files and paths: a source of your own stays on its thread');
+    throw misuse('a worker takes bytes, blobs, and what file() and shardsIn() open: other sources stay on their thread');
 }
 
 export function recipesOf(given) {

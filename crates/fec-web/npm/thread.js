@@ -4,14 +4,21 @@ import { wordsOf } from './errors.js';
 // Progress is passed on at most ten times a second.
 const PROGRESS_MS = 100;
 
-function reporter(post) {
-    let last = 0;
-    return (done, total) => {
-        const now = performance.now();
-        if (now - last < PROGRESS_MS) return;
-        last = now;
-        post({ kind: 'progress', done, total });
-    };
+class Reporter {
+    constructor(post) {
+        Object.assign(this, { post, last: 0, held: null });
+    }
+
+    report(done, total) {
+        this.held = { done, total };
+        if (performance.now() - this.last >= PROGRESS_MS) this.flush();
+    }
+
+    /** Passes on what was held back. */
+    flush() {
+        if (this.held) this.post({ kind: 'progress', ...this.held });
+        Object.assign(this, { last: performance.now(), held: null });
+    }
 }
 
 function buffersOf({ payload, container, shards = [] }) {
@@ -20,8 +27,8 @@ function buffersOf({ payload, container, shards = [] }) {
 }
 
 function failure(error) {
-    const { class: kind, roots, encoding } = error ?? {};
-    return { kind: 'failed', class: kind ?? null, message: wordsOf(error), roots, encoding };
+    const { class: kind, roots, encoding, isLocked } = error ?? {};
+    return { kind: 'failed', class: kind ?? null, message: wordsOf(error), roots, encoding, isLocked };
 }
 
 /** Serves one client: `post` sends to it, `core` has the functions, `revive` makes sources and sinks of recipes. */
@@ -32,9 +39,11 @@ export function serve(post, core, revive) {
         await core.init(module);
         const given = Array.isArray(objects) ? objects.map(revive.object) : revive.object(objects);
         const all = { ...options };
-        if (isReported) all.onProgress = reporter(post);
+        const reporter = new Reporter(post);
+        if (isReported) all.onProgress = (done, total) => reporter.report(done, total);
         if (options.to) all.to = revive.sink(options.to);
         const result = await core[work](given, all);
+        reporter.flush();
         if (work !== 'open') return post({ kind: 'done', result, files: all.to?.files }, buffersOf(result));
         opened = result;
         const { name, size, encoding } = opened;

@@ -43,7 +43,7 @@ function inlined(markup, parts) {
 function main([simd, plain, out]) {
     const style = ours('page.css');
     const script = `'use strict';\n${joined('engine.js', 'inflate.js', 'words.js', 'view.js', 'page.js')}`;
-    const worker = `'use strict';\n${joined('engine.js', 'files.js', 'sinks.js', 'worker.js')}`;
+    const worker = `'use strict';\n${joined('engine.js', 'files.js', 'written.js', 'sinks.js', 'worker.js')}`;
     // Scripts that are joined may use a name twice: a syntax error, better here than in a browser.
     for (const text of [script, worker]) new Script(text);
     for (const text of [style, script, worker]) {

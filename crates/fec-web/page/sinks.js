@@ -1,43 +1,10 @@
 // The outputs of a request, kept until they are saved.
+import { Written } from './written.js';
+
 const PIECE = 512 << 10;
 // Pieces that are begun and not full. Each original shard file has a part of the payload, and there are 255 at most:
 // the engine writes at as many places, and each may lie across two pieces.
 const MOST_OPEN = 520;
-
-/** The ranges that were written: each byte has to be written once, or zeros would stand where none came. */
-class Written {
-    constructor() {
-        this.ranges = [];
-    }
-
-    add(from, to) {
-        if (from === to) return;
-        // Writes come nearly in order: the place is near the end.
-        let at = this.ranges.length;
-        while (at > 0 && this.ranges[at - 1].from >= from) at -= 1;
-        const before = this.ranges[at - 1];
-        const after = this.ranges[at];
-        if ((before && before.to > from) || (after && after.from < to)) {
-            throw new Error(`the engine wrote twice at ${from}`);
-        }
-        this.ranges.splice(at, 0, { from, to });
-        this.join(at);
-        this.join(at - 1);
-    }
-
-    /** Makes one range of this and the next, if they touch. */
-    join(at) {
-        if (at < 0 || this.ranges[at].to !== this.ranges[at + 1]?.from) return;
-        this.ranges[at].to = this.ranges[at + 1].to;
-        this.ranges.splice(at + 1, 1);
-    }
-
-    /** Tells whether all of the first `len` bytes were written, and no others. */
-    isAll(len) {
-        const [only, more] = this.ranges;
-        return len === 0 ? !only : !more && only?.from === 0 && only.to === len;
-    }
-}
 
 /** A file in the private storage of the page: bytes may come in any order. */
 class StoredSink {

@@ -8,13 +8,15 @@
 //! | `opened` | of `"open"`: length and name of the payload, as it comes out |
 //! | `part` | of `"part"`: where it starts, and its length |
 //! | `encoded` | of `"encode"`: the root, and the names of the outputs in their order |
-//! | `error` | `message`, `class` (`missing`, `replaced`, `refused`, `system`, `usage`), and `roots` to choose from |
+//! | `error` | `message`, `class` (`missing`, `replaced`, `refused`, `system`, `usage`), `roots` to choose from, and
+//! `is_locked` if a key or passphrase is lacking or does not fit |
 
 use fec_base::Class;
 use fec_base::names::hex;
 use fec_base::ranges::ByteRange;
 use fec_core::digest::{Digest, HashKind};
 use fecfile::report::{Damage, Restored, ShardReport, ShardState, Verified};
+use fecfile::seal::SealError;
 use fecfile::{Archive, EncodingError, Error};
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ const MOST_LINES: usize = 50;
 
 /// The answer to a request that was not understood.
 pub(crate) fn refused(why: &str) -> Value {
-    json!({"ok": false, "error": {"message": why, "class": "usage", "roots": []}})
+    json!({"ok": false, "error": {"message": why, "class": "usage", "roots": [], "is_locked": false}})
 }
 
 /// The answer when an operation failed.
@@ -44,7 +46,9 @@ pub(crate) fn failed(error: &Error) -> Value {
         Some(EncodingError::Ambiguous(roots)) => roots.iter().flatten().map(|root| hex(root)).collect(),
         _ => Vec::new(),
     };
-    json!({"ok": false, "error": {"message": message, "class": class(error.class()), "roots": roots}})
+    let is_locked = matches!(error.cause(), Some(SealError::NoKey | SealError::Age(_)));
+    let class = class(error.class());
+    json!({"ok": false, "error": {"message": message, "class": class, "roots": roots, "is_locked": is_locked}})
 }
 
 fn class(class: Class) -> &'static str {

@@ -48,7 +48,14 @@ impl Session {
     fn open(&mut self, request: &Request, context: &Context<'_>) -> Result<Value> {
         self.opened = None;
         let archive = found(request, &self.host, context)?;
-        let opener = archive.opener(request.keys.as_ref())?;
+        let opener = match archive.opener(request.keys.as_ref()) {
+            Ok(opener) => opener,
+            Err(error) => {
+                let mut said = report::failed(&error);
+                said["encoding"] = report::encoding(&archive);
+                return Ok(said);
+            }
+        };
         let extent = archive.encoded().extent();
         let len = opener.as_ref().map_or(Ok(extent.sealed_len), |opener| opener.opened_len(extent))?;
         let said = report::opened(report::encoding(&archive), name_of(&archive, opener.as_ref()), len);

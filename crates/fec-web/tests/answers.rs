@@ -168,8 +168,11 @@ fn sealed_vectors_open_with_their_keys_alone() {
         let plain = payload(vector["seed"].as_u64().expect("a seed"), len);
         let (said, out) = ask("restore", objects.clone(), keys(vector));
         assert!(said["ok"] == true && out == plain, "{vector}: {said}");
-        let (said, out) = ask("restore", objects, json!({}));
-        assert!(said["ok"] == false && out.is_empty(), "{vector}: {said}");
+        for work in ["restore", "open"] {
+            let (said, out) = ask(work, objects.clone(), json!({}));
+            assert!(said["ok"] == false && out.is_empty(), "{vector}: {said}");
+            assert!(said["error"]["is_locked"] == true && said["encoding"]["is_sealed"] == true, "{said}");
+        }
     }
     for vector in list("errors") {
         let objects = objects_at(&golden().join(str_of(&vector, "path")));
