@@ -67,7 +67,7 @@ fn shortage(error: &io::Error) -> Option<io::Error> {
 }
 
 impl Input {
-    /// The place for reports: the only object, else the folder of all objects, else the first object.
+    /// The place for reports: the only object, or the folder of all objects. Several from several folders have none.
     pub(crate) fn place(&self) -> Place {
         match self {
             Input::One(object) => object.place.as_path().into(),
@@ -75,8 +75,9 @@ impl Input {
                 let folders = || objects.iter().map(|object| object.place.parent());
                 let folder = folders().next().flatten().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.filter(|folder| folders().all(|other| other == Some(folder)));
-                let place = folder.or(objects.first().map(|object| object.place.as_path()));
-                place.map_or(Place::Nowhere, Place::from)
+                let only =
+                    objects.first().filter(|_| objects.len() == 1).map(|object| object.place.as_path());
+                folder.or(only).map_or(Place::Nowhere, Place::from)
             }
         }
     }

@@ -104,10 +104,11 @@ pub fn encode(
     Ok((output.make(payload, policy, options, context)?, Fate::Made))
 }
 
-/// Tells whether an output could not be made because something stands there.
+/// Tells whether an output could not be made because something stands there, or somebody else has made it meanwhile.
 fn is_in_the_way(error: &Error) -> bool {
     match &error.kind {
         ErrorKind::Exists | ErrorKind::FolderNotEmpty => true,
+        ErrorKind::Changed => error.action == Action::Write,
         ErrorKind::Io(e) => {
             matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
         }
