@@ -106,6 +106,9 @@ pub enum ErrorKind {
     /// An input that changed while it was read.
     #[error("it changed while it was read")]
     Changed,
+    /// An output whose name another file got, in place of the one that was to be replaced.
+    #[error("another file was put there meanwhile, and it stays")]
+    Overtaken,
     /// A set larger than the allowed memory.
     #[error("a set takes {}, and {} may be used", bytes(*need), bytes(*most))]
     SetMemory {
@@ -207,7 +210,8 @@ impl Error {
             | ErrorKind::NotAllowed(_)
             | ErrorKind::NotSynced(_)
             | ErrorKind::NoRoom { .. }
-            | ErrorKind::Changed => Class::Io,
+            | ErrorKind::Changed
+            | ErrorKind::Overtaken => Class::Io,
             ErrorKind::Cancelled => Class::Cancelled,
             ErrorKind::SetMemory { .. } | ErrorKind::Format(_) => Class::Refused,
             ErrorKind::Other(cause) => cause.class(),

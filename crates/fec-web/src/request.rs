@@ -170,8 +170,7 @@ fn keys(
 
 /// Takes a number out of the members.
 fn number(members: &mut Map<String, Value>, name: &str, usual: Option<u64>) -> Result<u64, Refusal> {
-    let none = |value: &Value| value.is_null();
-    match (members.remove(name).filter(|value| !none(value)), usual) {
+    match (members.remove(name).filter(|value| !value.is_null()), usual) {
         (None, Some(usual)) => Ok(usual),
         (value, _) => value.and_then(|value| value.as_u64()).ok_or(format!("`{name}` should be a number")),
     }

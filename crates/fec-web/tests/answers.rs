@@ -220,6 +220,18 @@ fn any_five_of_nine_shards_restore_and_four_do_not() {
     assert_eq!((said_class(&said), out.len()), ("replaced", 0), "{said}");
 }
 
+/// Short files that claim a long payload, of which only the first set can be decoded: its rows lie far apart.
+#[test]
+fn shards_that_claim_more_than_they_hold_get_no_room() {
+    let (mut shards, _) = shards(&payload(9, 30_000_000));
+    for (_, bytes) in &mut shards {
+        bytes.truncate(bytes.len() / 3);
+    }
+    shards.truncate(5);
+    let (said, outputs) = ask_all("restore", Memory { objects: shards, ..Memory::default() }, json!({}));
+    assert_eq!((said_class(&said), outputs.len()), ("missing", 0), "{said}");
+}
+
 #[test]
 fn parts_of_an_open_encoding_come_out_one_by_one() {
     let plain = payload(7, 300_000);

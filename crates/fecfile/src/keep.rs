@@ -107,8 +107,7 @@ pub fn encode(
 /// Tells whether an output could not be made because something stands there, or somebody else has made it meanwhile.
 fn is_in_the_way(error: &Error) -> bool {
     match &error.kind {
-        ErrorKind::Exists | ErrorKind::FolderNotEmpty => true,
-        ErrorKind::Changed => error.action == Action::Write,
+        ErrorKind::Exists | ErrorKind::FolderNotEmpty | ErrorKind::Overtaken => true,
         ErrorKind::Io(e) => {
             matches!(e.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty)
         }

@@ -245,7 +245,7 @@ impl FileOut {
     /// Sets the file's length, makes it durable if the policy says so, and gives it its name.
     ///
     /// # Errors
-    /// [`ErrorKind::Changed`] if another file has the name than the one that may be replaced; those of the system.
+    /// [`ErrorKind::Overtaken`] if another file has the name than the one that may be replaced; those of the system.
     pub fn commit(self, len: u64) -> Result<()> {
         let FileOut { target, policy, known, temporary, file, .. } = self;
         let fail = |e: io::Error| Error::io(Action::Write, target.as_path(), e);
@@ -262,7 +262,7 @@ impl FileOut {
         };
         temporary.commit(|from| system::rename(from, &target, over)).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists if known.is_some() => {
-                Error::at(Action::Write, target.as_path(), ErrorKind::Changed)
+                Error::at(Action::Write, target.as_path(), ErrorKind::Overtaken)
             }
             io::ErrorKind::AlreadyExists => check_absent(&target, policy).err().unwrap_or_else(|| fail(e)),
             _ => fail(e),

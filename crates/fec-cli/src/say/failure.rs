@@ -461,6 +461,7 @@ fn help_of_kind(error: &Error) -> Option<&'static str> {
         ErrorKind::Changed if matches!(error.action, Action::Repair | Action::Keep) => {
             "run it again when nobody writes to the files; what was mended stays mended"
         }
+        ErrorKind::Overtaken => "look at it, and run the command again; what was mended stays mended",
         ErrorKind::Changed => "nothing was written; try again when nobody writes to it",
         ErrorKind::SetMemory { .. } if error.action == Action::Encode => {
             "choose a smaller --set-size, or allow more with --max-memory, as in --max-memory 256MiB"

@@ -56,7 +56,7 @@ fn a_container_that_is_made_anew_meanwhile_stays() {
     fs::write(&path, container(&payload(1, 200_000), &options(Grouping::Auto)).0).expect("a file");
     flip(&path, 5_000);
     let error = repair_while_saving(std::slice::from_ref(&path), &path).expect_err("it is another file");
-    assert!(matches!(error.kind, ErrorKind::Changed), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Overtaken), "{error}");
     assert_eq!(fs::read(&path).expect("a file"), b"saved meanwhile");
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
@@ -81,7 +81,7 @@ fn a_shard_file_that_is_made_anew_meanwhile_stays() {
             }
         }
         let error = repair_while_saving(std::slice::from_ref(&shards), &path).expect_err("another file");
-        assert!(matches!(error.kind, ErrorKind::Changed | ErrorKind::Exists), "{error}");
+        assert!(matches!(error.kind, ErrorKind::Overtaken | ErrorKind::Exists), "{error}");
         assert_eq!(fs::read(&path).expect("a file"), b"saved meanwhile");
         assert_eq!(fs::read_dir(&shards).expect("a folder").count(), 9);
     }
