@@ -133,7 +133,7 @@ fn restore(
 ) -> Result<Value> {
     let opener = archive.opener(request.keys.as_ref())?;
     let fail = |e| Error::io(Action::Write, Place::Output, e);
-    // A payload that can be restored has no more bytes than its shards. One that claims more gets no room: hosts that
+    // A payload that can be restored has no more bytes than its shards. A longer one gets no room: hosts that
     // keep outputs in memory would make it up to the last byte.
     let held = request.objects.iter().fold(0, |sum: u64, object| sum.saturating_add(object.size));
     let has_room = archive.encoded().known_len() <= held;
