@@ -260,7 +260,10 @@ impl FileOut {
             None if policy.force => Over::Anything,
             None => Over::Nothing,
         };
-        temporary.commit(|from| system::rename(from, &target, over)).map_err(|e| match e.kind() {
+        let named = temporary.commit(|from| system::rename(from, &target, over));
+        // Under its name the file is anybody's to lock.
+        system::unlock(&file);
+        named.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists if known.is_some() => {
                 Error::at(Action::Write, target.as_path(), ErrorKind::Overtaken)
             }

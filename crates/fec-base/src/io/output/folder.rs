@@ -27,7 +27,7 @@ pub struct FolderOut {
     temporary: Temporary,
     files: Vec<File>,
     /// The locked folder; the lock shows other processes that it is in use.
-    lock: Option<File>,
+    pub(super) lock: Option<File>,
     /// A disk is mounted at the target, which can be filled and not replaced.
     is_mount: bool,
 }
@@ -104,6 +104,7 @@ impl FolderOut {
         }
         FolderOut::check(&target, policy)?;
         temporary.commit(|from| replace_folder(from, &target, policy, lock_file.as_ref())).map_err(fail)?;
+        lock_file.iter().for_each(system::unlock);
         match &lock_file {
             Some(of) => sync_named(&target, policy, of),
             None => sync_folder(parent(&target), policy, None),

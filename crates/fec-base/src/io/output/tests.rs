@@ -21,6 +21,23 @@ fn a_file_has_the_length_that_it_is_given() {
     }
 }
 
+/// A process that is being started has all open files of its parent, until its program begins.
+#[test]
+fn an_output_with_its_name_is_free_although_it_is_open_elsewhere() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, folder) = (place.path().join("file"), place.path().join("folder"));
+    let out = FileOut::create(&file, QUICK).unwrap();
+    let inherited = out.file().try_clone().unwrap();
+    assert!(system::lock_alone(&File::open(out.temporary.path()).unwrap()).is_err(), "it is in use");
+    out.commit(0).unwrap();
+    system::lock_alone(&File::open(&file).unwrap()).expect("nobody works on it");
+    let out = FolderOut::create(&folder, &["a".into()], QUICK).unwrap();
+    let also_inherited = out.lock.as_ref().unwrap().try_clone().unwrap();
+    out.commit().unwrap();
+    system::lock_alone(&open_folder(&folder).unwrap()).expect("nobody works on it");
+    drop((inherited, also_inherited));
+}
+
 /// The file was not there when the work began.
 #[test]
 fn a_file_that_appears_meanwhile_is_not_replaced() {

@@ -290,6 +290,13 @@ pub(crate) fn lock_alone(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
+/// Takes the lock off a file that stays open. To close it would not be enough: a process that is being started has all
+/// open files of its parent until its program begins.
+pub(crate) fn unlock(file: &File) {
+    // An error is no harm: the lock ends with the process.
+    let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+}
+
 /// The number of this process.
 pub(crate) fn process() -> u32 {
     std::process::id()
