@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use system::progress::Notices;
-use system::{closed, secrets, signals};
+use system::{border, closed, secrets, signals};
 
 /// Parses the command line. Also returns the options that stand in it.
 fn parsed() -> Result<(Cli, Given), clap::Error> {
@@ -49,12 +49,11 @@ fn main() -> ExitCode {
     if cli.common.locate {
         fec_base::program::stages::start();
     }
-    let outcome =
-        run(&cli, given).and_then(|exit| match fec_base::program::closing::close_copy(std::io::stdout()) {
-            // The caller closed standard output, so nothing that was meant for it is missed.
-            Err(_) if closed::check_stdout().is_err() => Ok(exit),
-            closed => closed.map(|()| exit).map_err(Failure::stdout),
-        });
+    let outcome = run(&cli, given).and_then(|exit| match border::close_stdout() {
+        // The caller closed standard output, so nothing that was meant for it is missed.
+        Err(_) if closed::check_stdout().is_err() => Ok(exit),
+        closed => closed.map(|()| exit).map_err(Failure::stdout),
+    });
     if cli.common.locate && outcome.is_ok() {
         failure::say_line(&fec_bench::locate::report(cli.common.json, terminal::width(&std::io::stderr())));
     }
@@ -76,7 +75,7 @@ fn main() -> ExitCode {
             failure::explain_silence(given.command(), exit);
             exit.code().into()
         }
-        Err(failure) if failure.broken_pipe => end_by_sigpipe(),
+        Err(failure) if failure.broken_pipe => border::end_without_reader(),
         Err(failure) => {
             failure::say(&failure.to_string());
             if cli.common.json {
@@ -108,7 +107,7 @@ fn warn_of_writers(open: &BTreeSet<PathBuf>) {
 fn run(cli: &Cli, given: Given) -> Result<Exit, Failure> {
     signals::on_panics();
     // The table of descriptors must grow while there is one thread: `install` starts another.
-    signals::allow_many_files();
+    border::allow_many_files();
     signals::install().map_err(|e| Failure::new(Exit::Io, format!("watch for signals: {e}")))?;
     if lists::run(&cli.common, given)? {
         return Ok(Exit::Done);
@@ -172,12 +171,4 @@ impl std::io::Write for Hushed {
     fn flush(&mut self) -> std::io::Result<()> {
         self.0.flush()
     }
-}
-
-/// Ends as any command of a pipe does when the reader of standard output is gone: without a message.
-fn end_by_sigpipe() -> ExitCode {
-    use signal_hook::consts::SIGPIPE;
-    // The default action of SIGPIPE ends the process here.
-    let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
-    ExitCode::from(128 + SIGPIPE as u8)
 }

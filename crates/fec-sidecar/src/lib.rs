@@ -15,22 +15,33 @@
 //! The rooms stand on each other in this order: `catalog` (what is recorded, and how it is read), [`examine`]
 //! (compares, searches and computes, and writes nothing), [`protect`], [`repair`] (the only one that writes into
 //! files), and [`scrub`] and [`update`].
+//!
+//! Names, times and owners of files are those of Unix. Other systems have [`kind`] alone, which recognizes a sidecar,
+//! and [`mirrors`], which repairs of shard files use too.
 
+#[cfg(unix)]
 mod catalog;
 pub mod error;
+#[cfg(unix)]
 pub mod examine;
+pub mod kind;
+#[cfg_attr(not(unix), allow(dead_code, reason = "repairs that use them are Unix's alone"))]
+pub mod mirrors;
+#[cfg(unix)]
 pub mod protect;
+#[cfg_attr(not(unix), allow(dead_code, reason = "whatever codes is Unix's alone"))]
+mod redundancy;
+#[cfg(unix)]
 pub mod repair;
+#[cfg(unix)]
 pub mod scrub;
+#[cfg(unix)]
 pub mod update;
 
-pub use catalog::generations::PiecesFound;
-pub use catalog::history::Recorded;
-pub use catalog::manifest;
-pub use catalog::metadata::Sidecar;
-pub use catalog::proof::Proof;
-pub use catalog::signature::signature_path;
+#[cfg(unix)]
+pub use catalog::{generations::PiecesFound, history::Recorded, manifest, metadata::Sidecar, proof::Proof};
 pub use error::SidecarError;
+pub use redundancy::Redundancy;
 
 /// The example of the README.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use crate::line::values::{root, sidecar_redundancy};
 
 use clap::Args;
 use fec_core::digest::Digest;
-use fec_sidecar::protect::Redundancy;
+use fec_sidecar::Redundancy;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use fec_base::io::small;
 use fec_base::roots::parse_root;
 use fec_core::digest::{Digest, HashKind};
-use fec_sidecar::protect::Redundancy;
+use fec_sidecar::Redundancy;
 use fecfile::PayloadRange;
 use std::io::Read;
 use std::path::Path;

@@ -9,7 +9,6 @@ use crate::units::{duration, size};
 
 use clap::{Args, ValueEnum};
 use fec_core::digest::Digest;
-use fec_sidecar::examine::State;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -124,17 +123,4 @@ pub(crate) enum Ignore {
     Gone,
     /// Files that are not protected
     New,
-}
-
-impl Ignore {
-    /// The states that are left unsaid.
-    pub(crate) fn states(self) -> &'static [State] {
-        match self {
-            Ignore::Edited => &[State::Edited, State::Shifted, State::Changing],
-            Ignore::Changed => &[State::Changed],
-            Ignore::Moved => &[State::Moved],
-            Ignore::Gone => &[State::Gone],
-            Ignore::New => &[],
-        }
-    }
 }

@@ -6,13 +6,11 @@ use super::options::{CONTAINER, NETWORK, PIPE, SHARDS, STORES, STREAM};
 use super::{Table, check, refusals};
 use crate::line;
 use crate::say::failure::{Failure, Result, misuse};
-use fec_base::names::{is_plain, show_bytes, show_input};
+use fec_base::names::{is_plain, of_file, show_bytes, show_input};
 use fec_core::digest::Digest;
 use fec_live::address::Address;
 use fecfile::PayloadRange;
 use fecfile::forms::Beginning;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The source of the payload, as far as the command line tells.
@@ -72,8 +70,10 @@ pub(crate) const STREAM_INPUT: Table<bool> = refusals! {
 /// # Errors
 /// Wrong use: no name is recorded that a file here can have.
 pub(crate) fn recorded(name: Option<&[u8]>) -> Result<PathBuf> {
+    if let Some(file) = name.filter(|name| is_plain(name)).and_then(|name| of_file(name.to_vec())) {
+        return Ok(file.into());
+    }
     let why = match name {
-        Some(name) if is_plain(name) => return Ok(OsStr::from_bytes(name).into()),
         Some(name) => format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name)),
         None => "decode: no name is recorded".to_owned(),
     };
@@ -85,12 +85,15 @@ pub(crate) fn recorded(name: Option<&[u8]>) -> Result<PathBuf> {
 /// # Errors
 /// Wrong use: it has no such ending.
 pub(crate) fn stem(input: &Path) -> Result<PathBuf> {
-    let stem = input.as_os_str().as_bytes().strip_suffix(b".fec");
-    let stem = stem.filter(|stem| !stem.is_empty() && !stem.ends_with(b"/"));
-    stem.map(|stem| OsStr::from_bytes(stem).into()).ok_or_else(|| {
-        misuse("decode", input, "the output has no name, since this one does not end in .fec")
-            .help("name it with -o")
-    })
+    // A path that ends in a slash has no ending, though its last component may have one.
+    let ends = input.as_os_str().as_encoded_bytes().ends_with(b".fec");
+    match input.extension().is_some_and(|_| ends) {
+        true => Ok(input.with_extension("")),
+        false => {
+            let why = "the output has no name, since this one does not end in .fec";
+            Err(misuse("decode", input, why).help("name it with -o"))
+        }
+    }
 }
 
 /// The file with the last component of a name, in a folder.

@@ -9,7 +9,6 @@ use crate::say::failure::{Failure, Result};
 use fec_base::names::show_input;
 use fec_core::block::Code;
 use fec_live::address::Address;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The work of an encode.
@@ -187,7 +186,7 @@ pub(crate) fn code(line: &line::Encode) -> Result<Code> {
 }
 
 fn holds(path: &Path, what: &[u8]) -> bool {
-    path.as_os_str().as_bytes().windows(what.len()).any(|part| part == what)
+    path.as_os_str().as_encoded_bytes().windows(what.len()).any(|part| part == what)
 }
 
 /// Tells whether an output has no place for the path of each of several inputs.
@@ -207,7 +206,7 @@ pub(crate) fn is_listed(line: &line::Encode) -> bool {
 /// # Errors
 /// Wrong use.
 pub(crate) fn check_below(output: &Path, input: &Path) -> Result<()> {
-    let output = output.as_os_str().as_bytes();
+    let output = output.as_os_str().as_encoded_bytes();
     let is_behind_folder = output.windows(2).skip(1).any(|part| part == b"{}");
     let leads_up = input.components().any(|part| part == Component::ParentDir);
     let clash = if is_behind_folder && leads_up { Clash::Above } else { Clash::No };

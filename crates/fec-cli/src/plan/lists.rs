@@ -1,8 +1,7 @@
 //! The paths in a list, as `--files-from` reads them.
 
 use crate::say::failure::{Failure, Result, misuse};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use crate::system::border::path_of;
 use std::path::{Path, PathBuf};
 
 /// The longest path that the system takes, in bytes.
@@ -34,7 +33,9 @@ pub(crate) fn paths(list: &Path, bytes: &[u8], is_null: bool) -> Result<Vec<Path
     if paths().next().is_none() {
         return Err(wrong("it lists nothing".to_owned()).help(advice));
     }
-    Ok(paths().map(|path| OsString::from_vec(path.to_vec()).into()).collect())
+    let no_path = |nth: usize| wrong(format!("entry {} is not UTF-8, as paths are here", nth + 1));
+    let lines = lines().enumerate().filter(|(_, path)| !path.is_empty());
+    lines.map(|(nth, path)| path_of(path.to_vec()).ok_or_else(|| no_path(nth))).collect()
 }
 
 #[cfg(test)]

@@ -17,12 +17,12 @@ use crate::say::encode::Report;
 use crate::say::failure::{Exit, Result, say};
 use crate::settings::{Settings, print_line};
 use fec_base::io::output::OWNER_ALONE;
+use fec_base::io::system::mode;
 use fec_base::names::hex;
 use fec_keys::sign::SecretKey;
 use fecfile::error::Place;
 use fecfile::payload::Source;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -94,14 +94,15 @@ fn to_stores(key: Option<Arc<SecretKey>>, args: &line::Encode, settings: &Settin
     let made_of = |mode: u32| settings.policy(args.force).made_of(mode).permissions & (mode | OWNER_ALONE);
     match input {
         Input::Regular(source) => {
-            let name = args.input().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+            let name = args.input().file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
             let permissions = made_of(source.mode());
             stores::send(Source::Payload(&source), (name, permissions), options, args, settings, started)
         }
         Input::Pipe(mut pipe) => {
-            let name = args.input().file_name().map(OsStrExt::as_bytes).filter(|_| !is_dash(args.input()));
+            let name =
+                args.input().file_name().map(OsStr::as_encoded_bytes).filter(|_| !is_dash(args.input()));
             let file = pipe.metadata().ok().filter(|meta| meta.is_file());
-            let permissions = file.map_or(OWNER_ALONE, |meta| made_of(meta.mode()));
+            let permissions = file.map_or(OWNER_ALONE, |meta| made_of(mode(&meta)));
             let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
             let name = (name.unwrap_or(b"payload"), permissions);
             stores::send(source, name, options, args, settings, started)

@@ -15,7 +15,7 @@ use fec_base::names::{counted, hex, show, show_input};
 use fec_base::roots::{self, Line};
 use fec_core::params::Form;
 use fec_live::detect;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::forms::Beginning;
 use fecfile::{Archive, Content, EncodingError, Error, Input};
 use std::fs::File;
@@ -227,7 +227,7 @@ impl<'a> Clue<'a> {
         let command = self.command;
         if self.is_one {
             let is_file = !is_dash(self.place) && self.place.is_file();
-            let is_sidecar = is_file && Sidecar::starts(self.place).unwrap_or(false);
+            let is_sidecar = is_file && kind::starts(self.place).unwrap_or(false);
             return is_sidecar.then(|| self.refused(Found::Sidecar));
         }
         let survey = survey(&self.files).ok()?;

@@ -9,6 +9,7 @@ pub(crate) mod keygen;
 pub(crate) mod link;
 pub(crate) mod lists;
 pub(crate) mod manual;
+pub(crate) mod own;
 pub(crate) mod proofs;
 pub(crate) mod repair;
 pub(crate) mod seal;

@@ -6,10 +6,9 @@ use crate::line::seal::Open;
 use crate::line::sign::Trusted;
 use crate::run::target::quoted;
 use crate::settings::Settings;
-use fec_base::io::base::Base;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::{Archive, Input};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +47,8 @@ impl<'a> Proofs<'a> {
     }
 
     /// The same options with the folder around the one that was named as the base, if an update has to name that one.
-    pub(crate) fn around(self, base: &'a Base) -> Proofs<'a> {
+    #[cfg(unix)]
+    pub(crate) fn around(self, base: &'a fec_base::io::base::Base) -> Proofs<'a> {
         match self.base {
             Some(_) if !base.named().is_empty() => Proofs { base: Some(base.path()), ..self },
             _ => self,
@@ -122,8 +122,12 @@ impl<'a> Proofs<'a> {
 
 /// Tells whether a root is that of a sidecar, of the container that a sidecar is sealed in, or of another container.
 pub(crate) fn has_root(path: &Path, root: Digest, settings: &Settings) -> bool {
-    let is_sidecar = || Sidecar::open(path, Some(root), &settings.library).is_ok();
-    match Sidecar::starts(path).unwrap_or(false) {
+    #[cfg(unix)]
+    let is_sidecar = || fec_sidecar::Sidecar::open(path, Some(root), &settings.library).is_ok();
+    // The record of a sidecar is read where its files can be.
+    #[cfg(not(unix))]
+    let is_sidecar = || false;
+    match kind::starts(path).unwrap_or(false) {
         true => is_sidecar(),
         false => archive(path, Some(root), settings).is_some() || is_sidecar(),
     }

@@ -8,8 +8,9 @@ use crate::plan::given::mode_of;
 use crate::plan::repair::{FOUND, Found, Places, Repair as Plan, Way, check_options, names_pipe};
 use crate::plan::{check, refused};
 use crate::run::inputs::{Clue, Inputs, check_kinds, inputs};
+use crate::run::own::{Own, check_own};
 use crate::run::proofs::{Proofs, has_root};
-use crate::run::sidecar::{self, Opened, copies, parts};
+use crate::run::sidecar::{self, copies};
 use crate::run::stores;
 use crate::run::target::beside;
 use crate::say::failure::{Exit, Failure, Result};
@@ -22,10 +23,9 @@ use fec_base::context::Context;
 use fec_base::io::temporary::parent;
 use fec_base::names::{show, show_input};
 use fec_keys::sign::Trust;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::forms::Beginning;
 use fecfile::{Archive, EncodingError, Input, Wanted};
-use many::Own;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -33,14 +33,12 @@ pub(crate) fn run(args: &line::Repair, settings: &Settings) -> Result<Exit> {
     if Plan::of(args, settings.given)? == Plan::Stores {
         return stores::repair(args, settings);
     }
-    let opening = sidecar::repair::opening(args, None);
-    if let Some(part) = parts::of(&args.inputs, opening, &args.open, ("repair", settings))? {
-        check_options(args, settings.given, true)?;
-        return sidecar::repair::tell(&part, args, settings);
+    if let Some(exit) = sidecar::repair::part(args, settings)? {
+        return Ok(exit);
     }
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         // The sidecar may be the one beside the file that was named.
-        return one_sidecar(&path, &many::check_own(&path, args, settings)?, args, settings);
+        return sidecar::repair::run(&path, &check_own(&path, args, settings)?, args, settings);
     }
     if names_pipe(args) {
         check_not_for_sidecars(args, settings)?;
@@ -63,7 +61,7 @@ pub(crate) fn run(args: &line::Repair, settings: &Settings) -> Result<Exit> {
             Err(refused(&Found::Several, FOUND, |_| show_input(&args.inputs[0])))
         }
         Way::Sidecar => {
-            let own = many::check_own(&survey.sidecars[0], args, settings)?;
+            let own = check_own(&survey.sidecars[0], args, settings)?;
             found_sidecar(&survey.sidecars[0], &own, (args, settings), started)
         }
         Way::One => Ok(one(args, settings, started)?),
@@ -75,14 +73,6 @@ pub(crate) fn run(args: &line::Repair, settings: &Settings) -> Result<Exit> {
     }
 }
 
-fn one_sidecar(path: &Path, own: &Own, args: &line::Repair, settings: &Settings) -> Result<Exit> {
-    check_options(args, settings.given, true)?;
-    let keys = args.open.keys()?;
-    let opened = Opened::new(path, sidecar::repair::opening(args, keys.as_ref()), settings)?;
-    own.check(&opened.sidecar, args, settings)?;
-    sidecar::repair::tell(&opened, args, settings)
-}
-
 /// Repairs the only sidecar that was found. Without a key, a sealed one is mended itself only if it was named.
 fn found_sidecar(
     path: &Path,
@@ -90,13 +80,13 @@ fn found_sidecar(
     (args, settings): (&line::Repair, &Settings),
     started: Instant,
 ) -> Result<Exit> {
-    match !args.open.is_given() && Sidecar::is_sealed(path)? {
+    match !args.open.is_given() && kind::is_sealed(path)? {
         true if args.inputs[0] == path => Ok(one(args, settings, started)?),
         true => {
             let mend = Proofs::of_repair(args, settings).command("repair", path);
             Err(sidecar::needs_key(path, "repair", Some(mend)))
         }
-        false => one_sidecar(path, own, args, settings),
+        false => sidecar::repair::run(path, own, args, settings),
     }
 }
 

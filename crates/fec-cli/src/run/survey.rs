@@ -10,11 +10,10 @@ use fec_core::digest::Digest;
 use fec_core::format::container::{INDEX_MAGIC, META_MAGIC, RECORD_MAGIC};
 use fec_core::format::shard_file::{self, HEADER_LEN, ShardHeader};
 use fec_core::params::Form;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The encodings and other files in the named places.
@@ -82,7 +81,7 @@ pub(crate) fn survey(paths: &[PathBuf]) -> Result<Survey> {
         };
         if is_folder {
             let names = list(&path).map_err(fail)?;
-            let names = names.into_iter().filter(|name| !is_temporary(name.as_bytes()));
+            let names = names.into_iter().filter(|name| !is_temporary(name.as_encoded_bytes()));
             open.extend(names.map(|name| (path.join(name), false)));
             continue;
         }
@@ -199,7 +198,7 @@ fn kind(path: &Path) -> Kind {
     let head = ends[0].as_ref().map_or(&[][..], |header| &header[..]);
     if is_shard {
         Kind::Shard(None)
-    } else if is_named("fecp") || Sidecar::starts(path).unwrap_or(false) {
+    } else if is_named("fecp") || kind::starts(path).unwrap_or(false) {
         Kind::Sidecar
     } else if is_named("fec")
         || [RECORD_MAGIC, INDEX_MAGIC, META_MAGIC].iter().any(|magic| head.starts_with(magic))

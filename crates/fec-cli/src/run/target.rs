@@ -4,19 +4,16 @@ use crate::plan::check;
 use crate::plan::encode::Kind;
 use crate::plan::named::{OUTPUT, REDIRECTED, Redirected, STREAM, Stream};
 use crate::say::failure::{Failure, Result};
-use crate::system::closed;
 use crate::system::secrets::hides;
+use crate::system::{border, closed};
 use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
+use fec_base::io::system::mode;
 use fec_base::io::temporary::parent;
 use fec_base::names::{show, show_input};
 use fecfile::error::{Action, Place};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 /// The destination of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +31,11 @@ pub(crate) enum Target {
 impl Target {
     /// The target that `path` names: `-`, a folder (it exists as one, or ends in a slash), a device, or a file.
     pub(crate) fn of(path: &Path) -> Target {
-        let bytes = path.as_os_str().as_bytes();
+        let bytes = path.as_os_str().as_encoded_bytes();
         if is_dash(path) {
             Target::Stdout
-        } else if bytes.ends_with(b"/") || path.is_dir() {
-            Target::Folder(OsString::from_vec(trim_slashes(bytes).to_vec()).into())
+        } else if bytes.last().is_some_and(|last| is_separator((*last).into())) || path.is_dir() {
+            Target::Folder(without_slashes(path))
         } else if is_special(path) {
             Target::Special(path.into())
         } else {
@@ -62,10 +59,8 @@ impl Target {
     pub(crate) fn is_file(&self) -> bool {
         match self {
             Target::File(_) | Target::Folder(_) => true,
-            Target::Stdout => io::stdout()
-                .as_fd()
-                .try_clone_to_owned()
-                .is_ok_and(|stdout| File::from(stdout).metadata().is_ok_and(|metadata| metadata.is_file())),
+            Target::Stdout => border::stdout()
+                .is_ok_and(|stdout| stdout.metadata().is_ok_and(|metadata| metadata.is_file())),
             Target::Special(_) => false,
         }
     }
@@ -143,7 +138,7 @@ impl std::fmt::Display for Target {
 /// A path, quoted for a shell. A name that begins like an option gets its folder in front, and bytes that are not shown
 /// are escaped as shells other than the plainest read it.
 pub(crate) fn quoted(path: &Path) -> String {
-    let (shown, bytes) = (show(path), path.as_os_str().as_bytes());
+    let (shown, bytes) = (show(path), path.as_os_str().as_encoded_bytes());
     let front = if bytes.starts_with(b"-") && !is_dash(path) { "./" } else { "" };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if shown.chars().all(is_plain) {
@@ -202,7 +197,7 @@ pub(crate) fn output_name(output: &str) -> &str {
 
 /// The regular file that standard output was redirected to, where the system tells its name.
 fn redirected() -> Option<PathBuf> {
-    let path = Target::Stdout.is_file().then(|| std::fs::read_link("/proc/self/fd/1").ok()).flatten()?;
+    let path = Target::Stdout.is_file().then(border::redirected).flatten()?;
     let here = std::env::current_dir().unwrap_or_default();
     Some(path.strip_prefix(here).map(Path::to_path_buf).unwrap_or(path))
 }
@@ -256,8 +251,7 @@ pub(crate) fn check_stdin(command: &str) -> Result<()> {
 /// Standard input, as a separate file.
 pub(crate) fn stdin() -> Result<File> {
     closed::check_stdin().map_err(|e| Failure::io(Action::Read, Path::new("-"), e))?;
-    let fd = io::stdin().as_fd().try_clone_to_owned();
-    fd.map(File::from).map_err(|e| Failure::io(Action::Read, Path::new("-"), e))
+    border::stdin().map_err(|e| Failure::io(Action::Read, Path::new("-"), e))
 }
 
 /// Standard input for `-`, otherwise the file.
@@ -268,7 +262,7 @@ pub(crate) fn open_input(path: &Path) -> Result<File> {
 /// The policy for outputs made from an open file. A pipe sets no limit on who may read them.
 pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
     match file.metadata() {
-        Ok(meta) if meta.is_file() => policy.made_of(meta.mode()),
+        Ok(meta) if meta.is_file() => policy.made_of(mode(&meta)),
         _ => policy,
     }
 }
@@ -276,8 +270,8 @@ pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
 /// The policy for outputs made from these inputs. `-` is standard input.
 pub(crate) fn made_of_inputs(policy: Policy, inputs: &[PathBuf]) -> Policy {
     let is_stdin_read = inputs.is_empty() || inputs.iter().any(|path| is_dash(path));
-    let policy = match io::stdin().as_fd().try_clone_to_owned() {
-        Ok(stdin) if is_stdin_read => made_of_file(policy, &File::from(stdin)),
+    let policy = match border::stdin() {
+        Ok(stdin) if is_stdin_read => made_of_file(policy, &stdin),
         _ => policy,
     };
     policy.made_of_paths(inputs.iter().map(PathBuf::as_path).filter(|path| !is_dash(path)))
@@ -290,13 +284,16 @@ pub(crate) fn stdout_for_data() -> Result<File> {
     let stream = Stream { is_shown: stdout.is_terminal(), ..Stream::default() };
     check(&stream, STREAM, |_| String::new())?;
     closed::note_stdout_data();
-    stdout.as_fd().try_clone_to_owned().map(File::from).map_err(Failure::stdout)
+    border::stdout().map_err(Failure::stdout)
 }
 
 /// The path without trailing slashes. The root folder stays.
-fn trim_slashes(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|b| *b != b'/').map_or(1, |last| last + 1);
-    &path[..end.min(path.len())]
+fn without_slashes(path: &Path) -> PathBuf {
+    // The components leave `.` out, which a path may consist of.
+    match path.file_name() {
+        Some(name) => path.with_file_name(name),
+        None => path.to_path_buf(),
+    }
 }
 
 /// The file name extension of sidecars.

@@ -6,11 +6,11 @@ mod outcome;
 use crate::line::{self, VerifyFormat};
 use crate::plan::check;
 use crate::plan::given::mode_of;
-use crate::plan::options::{PART, PIPE};
+use crate::plan::options::PIPE;
 use crate::plan::verify::{Found, Verify, WRONG, Way, Wrong, check_options, way};
 use crate::run::inputs::{Clue, Inputs, beginning, check_kinds, check_not_piped_shard, inputs};
 use crate::run::proofs::{Proofs, has_root};
-use crate::run::sidecar::{self, Opening, copies, parts};
+use crate::run::sidecar::{self, copies};
 use crate::run::stores;
 use crate::run::survey::{Place, Survey};
 use crate::run::target::is_dash;
@@ -27,7 +27,7 @@ use fec_core::format::seal::SealedKind;
 use fec_core::format::shard_file;
 use fec_core::params::Form;
 use fec_live::detect;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::report::Verified;
 use fecfile::{Archive, Context, EncodingError, Input, Wanted};
 use std::io::{self, Read};
@@ -57,10 +57,8 @@ fn examined(args: &line::Verify, settings: &Settings) -> Result<Exit> {
         Verify::List(list) => return many::listed(list, args, settings),
         Verify::Inputs => {}
     }
-    let opening = Opening { root: args.root, trusted: &args.trusted, keys: None, base: args.base.as_deref() };
-    if let Some(part) = parts::of(&args.inputs, opening, &args.open, ("verify", settings))? {
-        settings.given.check(PART)?;
-        return sidecar::verify::part(&part, args, settings);
+    if let Some(exit) = sidecar::verify::part(args, settings)? {
+        return Ok(exit);
     }
     if let Some(path) = sidecar::named(&args.inputs, &args.open)? {
         return one_sidecar(&path, args, settings);
@@ -84,7 +82,7 @@ fn examined(args: &line::Verify, settings: &Settings) -> Result<Exit> {
 
 /// Tells whether the files of a sidecar can be looked at: those of a sealed one need a key.
 fn can_open(path: &Path, args: &line::Verify) -> bool {
-    args.open.is_given() || !Sidecar::is_sealed(path).unwrap_or(false)
+    args.open.is_given() || !kind::is_sealed(path).unwrap_or(false)
 }
 
 fn one_sidecar(path: &Path, args: &line::Verify, settings: &Settings) -> Result<Exit> {

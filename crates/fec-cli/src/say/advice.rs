@@ -6,8 +6,9 @@ use crate::run::target::quoted;
 use fec_base::io::base::Base;
 use fec_base::io::output::is_same;
 use fec_base::names::show_bytes;
+use fec_sidecar::Sidecar;
 use fec_sidecar::examine::{Examined, State};
-use fec_sidecar::{Sidecar, signature_path};
+use fec_sidecar::kind::signature_path;
 use std::path::{Path, PathBuf};
 
 /// The parts of commands in advice about a sidecar.

@@ -7,6 +7,7 @@ use fec_base::roots::parse_root;
 use fec_keys::sign::SignError;
 use fec_live::address::Address;
 use fec_sidecar::SidecarError;
+use fec_sidecar::kind;
 use fecfile::error::{Action, Class, Place};
 use fecfile::forms::Beginning;
 use fecfile::{EncodingError, Error, ErrorKind};
@@ -420,7 +421,7 @@ pub(crate) fn help(error: &Error) -> Option<String> {
 
 /// Tells whether a place is a file that begins as a sidecar does.
 fn is_sidecar(place: &Place) -> bool {
-    matches!(place, Place::Path(path) if fec_sidecar::Sidecar::starts(path).unwrap_or(false))
+    matches!(place, Place::Path(path) if kind::starts(path).unwrap_or(false))
 }
 
 fn help_of_kind(error: &Error) -> Option<&'static str> {

@@ -4,7 +4,7 @@ use crate::say::details::count;
 use crate::say::failure::Kind;
 use crate::system::secrets::hushed;
 use fec_base::names::bytes;
-use fec_sidecar::repair;
+use fec_sidecar::mirrors;
 use serde::Serialize;
 
 /// Blocks that the recovery data cannot mend, and where they came from.
@@ -30,8 +30,8 @@ struct OfMirror {
 }
 
 impl Fetched {
-    pub(crate) fn new(fetched: repair::Fetched) -> Fetched {
-        let of = |of: repair::OfMirror| OfMirror {
+    pub(crate) fn new(fetched: mirrors::Fetched) -> Fetched {
+        let of = |of: mirrors::OfMirror| OfMirror {
             mirror: hushed(&of.name),
             requests: of.requests,
             received_bytes: of.received,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn each_copy_has_a_line() {
-        let of = |taken, wrong, left: Option<&str>| repair::OfMirror {
+        let of = |taken, wrong, left: Option<&str>| mirrors::OfMirror {
             name: "https://user:hunter2@host/d".into(),
             requests: 3,
             received: taken,
@@ -126,7 +126,7 @@ mod tests {
             left: left.map(str::to_owned),
         };
         let mirrors = vec![of(5 << 20, 0, None), of(0, 2, Some("it lies"))];
-        let fetched = repair::Fetched { wanted: 6_000_000, kept: 500_000, lacking: 500_000, mirrors };
+        let fetched = mirrors::Fetched { wanted: 6_000_000, kept: 500_000, lacking: 500_000, mirrors };
         let said = Fetched::new(fetched).describe();
         assert!(!said.contains("hunter2"), "{said}");
         let lines: Vec<&str> = said.lines().collect();
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_tells_how_much_it_would_ask_for() {
-        let fetched = |wanted| Fetched::new(repair::Fetched { wanted, ..repair::Fetched::default() });
+        let fetched = |wanted| Fetched::new(mirrors::Fetched { wanted, ..mirrors::Fetched::default() });
         assert_eq!(fetched(3 << 20).describe(), "would fetch 3 MiB that the recovery data cannot mend\n");
         assert!(fetched(0).describe().starts_with("nothing was fetched"));
     }

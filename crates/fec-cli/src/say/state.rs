@@ -1,7 +1,6 @@
 //! The words that the JSON objects of all commands share: docs/schema has them all.
 
 use crate::say::failure::Exit;
-use fec_sidecar::examine::Spare;
 use serde::Serialize;
 
 /// The version of all JSON objects that fec prints. It changes when a field changes its meaning.
@@ -112,7 +111,8 @@ pub(crate) struct Margin {
 }
 
 impl Margin {
-    pub(crate) fn of_spare(spare: &Spare) -> Margin {
+    #[cfg(unix)]
+    pub(crate) fn of_spare(spare: &fec_sidecar::examine::Spare) -> Margin {
         Margin {
             gap_bytes: Some(spare.one_piece),
             any_bytes: Some(spare.anywhere),

@@ -1,8 +1,7 @@
 //! The width of report lines, and text that is harmless on a terminal.
 
+use crate::system::border::Screen;
 use fec_base::names::show_bytes;
-use std::io::IsTerminal;
-use std::os::fd::AsFd;
 
 /// Columns of a terminal that does not tell its width.
 const USUAL: usize = 80;
@@ -12,12 +11,9 @@ const NARROWEST: usize = 40;
 
 /// The columns of a line that goes to `out`, from COLUMNS or from the terminal. `None` for files and pipes, where lines
 /// are not folded.
-pub(crate) fn width(out: &(impl IsTerminal + AsFd)) -> Option<usize> {
+pub(crate) fn width(out: &impl Screen) -> Option<usize> {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let of_terminal = || {
-        let size = rustix::termios::tcgetwinsize(out).ok();
-        size.map(|size| size.ws_col.into()).filter(|columns| *columns > 0).unwrap_or(USUAL)
-    };
+    let of_terminal = || out.columns().filter(|columns| *columns > 0).unwrap_or(USUAL);
     let columns = told.filter(|columns| *columns > 0).or_else(|| out.is_terminal().then(of_terminal));
     columns.map(|columns: usize| columns.max(NARROWEST))
 }
@@ -34,7 +30,7 @@ pub(crate) fn harmless(text: &str) -> String {
 
 /// Breaks lines that are wider than `out` between words, if `out` has a width. Continuation lines are indented further.
 /// A line to be copied, indented behind a line that ends in a colon, stays whole.
-pub(crate) fn folded(text: &str, out: &(impl IsTerminal + AsFd)) -> String {
+pub(crate) fn folded(text: &str, out: &impl Screen) -> String {
     width(out).map_or_else(|| text.to_owned(), |columns| fold(text, columns))
 }
 

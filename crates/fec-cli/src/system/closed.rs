@@ -1,31 +1,11 @@
-//! The standard streams: which of them the caller had closed (`fec decode x >&-`), and whether data went out.
-//!
-//! Before `main`, Rust opens `/dev/null` in place of each closed one. Output there is lost and input is empty, both
-//! without an error. The check therefore runs before Rust's start-up.
-#![allow(unsafe_code)] // Code before `main`, and descriptors that nobody owns.
+//! The standard streams: which of them the caller had closed (`fec decode x >&-`), and whether data went out. Output
+//! to a closed one is lost and input from it empty, both without an error.
 
-use std::os::fd::BorrowedFd;
+use crate::system::border::was_closed;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-
-// SAFETY: the loader calls the functions of this section once, before `main`, on one thread. `look` needs nothing that
-// is set up later: it makes a system call, and writes to atomic variables.
-#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
-#[used]
-static LOOK: extern "C" fn() = look;
-
-extern "C" fn look() {
-    for (fd, closed) in (0..).zip(&CLOSED) {
-        // SAFETY: the descriptor is used for one call, which fails if it is not open. This is the only thread, so
-        // nothing is closed meanwhile.
-        let stream = unsafe { BorrowedFd::borrow_raw(fd) };
-        closed.store(rustix::io::fcntl_getfd(stream).is_err(), Ordering::Relaxed);
-    }
-}
-
-fn check(fd: usize) -> std::io::Result<()> {
-    match CLOSED[fd].load(Ordering::Relaxed) {
+fn check(stream: usize) -> std::io::Result<()> {
+    match was_closed(stream) {
         true => Err(std::io::Error::other("it is closed")),
         false => Ok(()),
     }

@@ -1,10 +1,10 @@
-//! The process: signals, closed descriptors, secrets, passphrases and progress on a terminal.
+//! The process: its border to the system, signals, closed descriptors, secrets, passphrases and progress on a terminal.
 
+pub(crate) mod border;
 pub(crate) mod closed;
 #[cfg(feature = "stores")]
 pub(crate) mod consent;
 pub(crate) mod passphrase;
 pub(crate) mod progress;
-pub(crate) mod secrecy;
 pub(crate) mod secrets;
 pub(crate) mod signals;

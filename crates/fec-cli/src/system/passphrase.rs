@@ -2,6 +2,7 @@
 
 use crate::plan::keys::{check_passphrase, check_same, no_passphrase, passphrase_of};
 use crate::say::failure::Result;
+use crate::system::border::TERMINAL;
 use std::fs::OpenOptions;
 use zeroize::Zeroizing;
 
@@ -37,7 +38,7 @@ pub(crate) fn of_variable(variable: &str, help: &str) -> Result<Option<Zeroizing
 
 /// Tells whether there is a terminal to ask at.
 pub(crate) fn has_terminal() -> bool {
-    OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
+    OpenOptions::new().read(true).write(true).open(TERMINAL).is_ok()
 }
 
 /// Asks at the terminal itself: standard input and output may carry the payload. `help` is the advice without a

@@ -15,12 +15,11 @@ use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
-use fec_core::error::FormatError;
 use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
 use fec_core::format::sidecar::extent::Extent;
 use fec_core::format::sidecar::parts::Exclusion;
-use fec_core::format::sidecar::piece::{Generation, HEADER_LEN, Layout, PIECE_MAGIC, Piece, piece_head_len};
+use fec_core::format::sidecar::piece::{Generation, Layout, Piece};
 use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
@@ -148,30 +147,6 @@ impl Sidecar {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Tells whether a file starts as a sidecar does.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn starts(path: &Path) -> Result<bool> {
-        let file = open_regular(path).map_err(|e| Error::io(Action::Read, path, e))?;
-        let Some(file) = file else { return Ok(false) };
-        let mut head = vec![0; HEADER_LEN];
-        // A file that is too short is an answer; a failed read is none.
-        let is_read = |read: std::io::Result<()>| match read {
-            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-            read => read.map(|()| true).map_err(|e| Error::io(Action::Read, path, e)),
-        };
-        if !is_read(file.read_exact_at(0, &mut head))? || !head.starts_with(&PIECE_MAGIC) {
-            return Ok(false);
-        }
-        // The whole head counts, since a record of a container differs from the magic by a single bit.
-        let head_len = piece_head_len(head.first_chunk().expect("it has that many bytes"));
-        head.resize(head_len, 0);
-        Ok(is_read(file.read_exact_at(HEADER_LEN as u64, &mut head[HEADER_LEN..]))?
-            && Piece::parse(&head)
-                .map_or_else(|e| e.is_behind_checksum() && !matches!(e, FormatError::Damaged(_)), |_| true))
     }
 
     /// The path of the sidecar.

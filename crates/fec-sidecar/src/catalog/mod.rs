@@ -24,7 +24,6 @@ pub(crate) mod reader;
 pub(crate) mod samples;
 pub(crate) mod sealed;
 pub(crate) mod seen;
-pub(crate) mod signature;
 pub(crate) mod sources;
 pub(crate) mod stash;
 pub(crate) mod tree;

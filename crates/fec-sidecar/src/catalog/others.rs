@@ -1,8 +1,8 @@
 //! Other sidecars among the files that a sidecar protects. They are left out: of two that protect each other, each
 //! would be an edit to the other for ever.
 
-use crate::Sidecar;
 use crate::catalog::stash;
+use crate::kind;
 use fec_base::io::own::open_regular;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,7 @@ pub(crate) fn is_of_sidecar(place: &Path) -> bool {
     }
     let place = place.with_file_name(OsStr::from_bytes(sidecar));
     place.symlink_metadata().is_ok_and(|meta| meta.is_file())
-        && (Sidecar::starts(&place).unwrap_or(false) || Sidecar::is_sealed(&place).unwrap_or(false))
+        && (kind::starts(&place).unwrap_or(false) || kind::is_sealed(&place).unwrap_or(false))
 }
 
 /// Tells whether a file holds the blocks that a repair has fetched, by its name and its bytes.

@@ -11,20 +11,17 @@ use fec_base::context::{Context, Settings};
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::output::Policy;
-use fec_base::io::own::open_regular;
 use fec_core::digest::Digest;
 use fec_core::executor::{into_value, lock};
-use fec_core::format::container::{MetaFrame, RECORD_MAGIC};
-use fec_core::format::meta::Meta;
-use fec_core::format::seal::{CHUNK, Seal, SealedKind};
+use fec_core::format::seal::{CHUNK, SealedKind};
 use fec_core::params::Form;
 use fec_keys::age::Keys;
 use fec_keys::sign::{Signed, Trust};
 use fecfile::seal::Opener;
 use fecfile::within::part;
-use fecfile::{Archive, EncodingError, Input, Wanted};
+use fecfile::{Archive, Input, Wanted};
 use std::collections::HashSet;
-use std::io::{self, Read};
+use std::io::{self};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -34,9 +31,6 @@ use zeroize::Zeroizing;
 const PIECE_CHUNKS: u64 = 8;
 const PIECE: u64 = PIECE_CHUNKS * CHUNK as u64;
 const MOST_PIECES: usize = 8;
-
-/// Bytes at the front of a file that are read first to recognize a container.
-const FRONT: u64 = 256 << 10;
 
 /// Bytes of several chunks, opened.
 type Piece = Arc<Zeroizing<Vec<u8>>>;
@@ -191,30 +185,5 @@ impl ReadAt for SealedBytes {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.len)
-    }
-}
-
-/// Tells whether a file is a container that a sidecar is sealed in. Its front tells that; if the front is damaged, the
-/// rest of the container does.
-pub(crate) fn is_one(path: &Path) -> Result<bool> {
-    let fail = |e| Error::io(Action::Read, path, e);
-    let Some(file) = open_regular(path).map_err(fail)? else { return Ok(false) };
-    let mut front = Vec::new();
-    file.take(FRONT).read_to_end(&mut front).map_err(fail)?;
-    let frame = front.first_chunk().map_or(0, MetaFrame::frame_len);
-    let frame = front.get(..frame).map(MetaFrame::parse);
-    if let Some(Ok(MetaFrame { meta: Meta { seal: Some(seal), .. }, .. })) = frame
-        && Seal::parse(&seal).is_ok_and(|seal| seal.content == SealedKind::Sidecar)
-    {
-        return Ok(true);
-    }
-    if !front.windows(8).any(|magic| magic == RECORD_MAGIC) {
-        return Ok(false);
-    }
-    let input = Input::of_paths(&[path.to_path_buf()])?;
-    match Archive::open(&input, None, &Context::default()) {
-        Ok(archive) => Ok(archive.sealed_kind() == Some(SealedKind::Sidecar)),
-        // An ambiguous container may be one: the root tells which.
-        Err(error) => Ok(matches!(error.cause(), Some(EncodingError::Ambiguous(_)))),
     }
 }

@@ -1,8 +1,8 @@
 //! A protection as it is asked for, and as it is told.
 
 use super::excluded::Excluded;
-use crate::catalog::plan::Redundancy;
 use crate::examine::Spare;
+use crate::redundancy::Redundancy;
 use fec_base::io::output::Policy;
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::parts::Omitted;

@@ -12,19 +12,18 @@ pub(crate) mod outputs;
 mod policy;
 pub(crate) mod sha256;
 
-use crate::Sidecar;
 use crate::catalog::bits::Bits;
 use crate::catalog::folder::Made;
 use crate::catalog::hashing::room_for_stack;
 use crate::catalog::journal;
 use crate::catalog::metadata;
 use crate::catalog::plan;
-pub use crate::catalog::plan::Redundancy;
 use crate::catalog::positions::{self, Positions};
 use crate::catalog::seen::Seen;
 use crate::catalog::wide;
 use crate::error::SidecarError;
 use crate::examine::margin;
+use crate::kind;
 use crate::protect::attempts::Attempts;
 use crate::protect::coding::{Coded, Coding, give_digests};
 use crate::protect::content::Contents;
@@ -34,6 +33,7 @@ pub use crate::protect::job::{Protect, Protected, Prune};
 use crate::protect::outputs::NewSidecar;
 pub use crate::protect::policy::{PRESETS, preset, preset_of, recognised, rules_of, text_of};
 use crate::protect::sha256::{add_sha256, make_room_for_sha256};
+use crate::redundancy::Redundancy;
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::base::Base;
@@ -64,8 +64,8 @@ pub fn protect(job: &Protect<'_>, context: &Context<'_>) -> Result<Protected> {
     check_folder(job.output)?;
     check_absent(job.output, job.policy).map_err(|e| Error { action: Action::Protect, ..e })?;
     let is_there = job.output.exists();
-    if is_there && !Sidecar::starts(job.output)? {
-        if !Sidecar::is_sealed(job.output)? {
+    if is_there && !kind::starts(job.output)? {
+        if !kind::is_sealed(job.output)? {
             return Err(Error::at(Action::Replace, job.output, SidecarError::NotASidecar));
         }
         // An unsealed sidecar would reveal names and digests that somebody wanted to hide.

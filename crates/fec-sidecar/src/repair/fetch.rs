@@ -18,7 +18,7 @@ use crate::catalog::bits::Bits;
 use crate::catalog::moved::MovedSpan;
 use crate::catalog::proved::proved;
 use crate::catalog::stash::{Stash, path_of};
-use crate::repair::mirrors::{Fetched, Mirrors};
+use crate::mirrors::{Fetched, Mirrors};
 use crate::repair::task::{Damage, Task};
 use fec_base::error::Result;
 use fec_base::io::output::check_room;

@@ -1,8 +1,8 @@
 //! The options of a repair, and its result.
 
 use crate::examine::{Examined, Selection};
+use crate::mirrors::Mirrors;
 use crate::repair::left_out::LeftOut;
-use crate::repair::mirrors::Mirrors;
 use fec_base::error::Error;
 use std::path::Path;
 

@@ -33,6 +33,7 @@ use crate::catalog::proof::Proof;
 use crate::catalog::seen::reason_for;
 use crate::catalog::sources::Sources;
 use crate::error::SidecarError;
+use crate::kind;
 use crate::protect::attempts::Attempts;
 use crate::protect::{Found, Protect, Prune};
 pub use compare::held::{Held, Why};
@@ -108,7 +109,7 @@ fn once(
     check_kept(job, attempts, &lock(&notes.held))?;
     let old = match job.keys {
         Some(keys) => Sidecar::open_sealed(job.output, (wanted, trust), keys, &context.settings)?.0,
-        None if !Sidecar::starts(job.output)? && Sidecar::is_sealed(job.output)? => {
+        None if !kind::starts(job.output)? && kind::is_sealed(job.output)? => {
             return Err(Error::at(Action::Update, job.output, SealError::NoKey));
         }
         None => match trust {

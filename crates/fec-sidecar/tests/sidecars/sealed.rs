@@ -5,6 +5,7 @@ use fec_core::random::SplitMix64;
 use fec_keys::age::{Identity, KeyKind, Keys};
 use fec_keys::cipher::Cipher;
 use fec_sidecar::examine::{Scope, State, examine, examine_deep};
+use fec_sidecar::kind;
 use fec_sidecar::protect::{Protect, Protected, protect};
 use fec_sidecar::repair::{Mend, repair};
 use fec_sidecar::update::update;
@@ -71,10 +72,7 @@ fn nothing_is_told_without_the_key_and_all_with_it() {
     assert!(!holds(&bytes, b"hush"));
     let digest = fec_core::digest::HashKind::Blake3.digest(&arena.read("d/hush-3"));
     assert!(!holds(&bytes, &digest[..16]));
-    assert!(
-        Sidecar::is_sealed(&arena.path("d.fecp")).unwrap()
-            && !Sidecar::starts(&arena.path("d.fecp")).unwrap()
-    );
+    assert!(kind::is_sealed(&arena.path("d.fecp")).unwrap() && !kind::starts(&arena.path("d.fecp")).unwrap());
     let sidecar = shut.open().unwrap();
     assert_eq!(
         (sidecar.proof(), sidecar.was_sealed(), sidecar.metadata_root()),

@@ -46,12 +46,12 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
 }
 
 /// The type and permissions of an entry: those that Unix gives to entries of a file system without permissions.
-pub(crate) fn mode(meta: &Metadata) -> u32 {
+pub fn mode(meta: &Metadata) -> u32 {
     if meta.is_dir() { 0o040_777 } else { 0o100_666 }
 }
 
 /// The device that an entry is on, and its number there; `None` if the system does not tell.
-pub(crate) fn identity(_meta: &Metadata) -> Option<(u64, u64)> {
+pub fn identity(_meta: &Metadata) -> Option<(u64, u64)> {
     None
 }
 

@@ -89,12 +89,12 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
 }
 
 /// The type and permissions of an entry, as `stat` gives them.
-pub(crate) fn mode(meta: &Metadata) -> u32 {
+pub fn mode(meta: &Metadata) -> u32 {
     meta.mode()
 }
 
 /// The device that an entry is on, and its number there; `None` if the system does not tell.
-pub(crate) fn identity(meta: &Metadata) -> Option<(u64, u64)> {
+pub fn identity(meta: &Metadata) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 

@@ -9,6 +9,8 @@ use crate::run::target::{Target, is_dash};
 use crate::say::encode::Report;
 use crate::say::failure::{Exit, Failure, Result, plain, say};
 use crate::settings::{Settings, print_line, print_lines};
+use crate::system::border::path_of;
+use fec_base::io::system::identity;
 use fec_base::io::temporary::parent;
 use fec_base::names::{counted, show, show_input};
 use fec_base::roots::put_line;
@@ -18,9 +20,7 @@ use fec_keys::sign::SecretKey;
 use fecfile::payload::Options;
 use serde::Serialize;
 use std::collections::HashSet;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -196,15 +196,24 @@ fn tell(input: &Path, failure: &Failure, settings: &Settings) -> Result<()> {
 
 /// Paths that must not be written over: inputs of the list, and earlier outputs.
 struct Outputs {
-    /// The inputs (device and inode).
-    inputs: HashSet<(u64, u64)>,
-    folders: HashSet<(u64, u64)>,
+    inputs: HashSet<Entry>,
+    folders: HashSet<Entry>,
     taken: HashSet<PathBuf>,
 }
 
-/// The device and inode at a path, the same for every name that leads there.
-fn place(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+/// The entry at a path, the same for every name that leads there: its device and its number there, or where the system
+/// does not tell these, its whole path.
+#[derive(PartialEq, Eq, Hash)]
+enum Entry {
+    Numbered(u64, u64),
+    At(PathBuf),
+}
+
+fn place(path: &Path) -> Option<Entry> {
+    match identity(&std::fs::metadata(path).ok()?) {
+        Some((device, number)) => Some(Entry::Numbered(device, number)),
+        None => std::fs::canonicalize(path).ok().map(Entry::At),
+    }
 }
 
 impl Outputs {
@@ -235,10 +244,10 @@ impl Outputs {
 
 /// -o with each `{}` replaced by a file's path, and each `{/}` by its last component.
 fn filled_in(output: &Path, input: &Path) -> PathBuf {
-    let path = input.as_os_str().as_bytes();
-    let last = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+    let path = input.as_os_str().as_encoded_bytes();
+    let last = input.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let mut out = Vec::new();
-    let mut rest = output.as_os_str().as_bytes();
+    let mut rest = output.as_os_str().as_encoded_bytes();
     while let Some((first, behind)) = rest.split_first() {
         rest = match (rest.strip_prefix(b"{}"), rest.strip_prefix(b"{/}")) {
             (Some(rest), _) => {
@@ -255,7 +264,8 @@ fn filled_in(output: &Path, input: &Path) -> PathBuf {
             }
         };
     }
-    OsString::from_vec(out).into()
+    // The bytes come from paths, cut at characters of ASCII alone.
+    path_of(out).unwrap_or_else(|| output.to_path_buf())
 }
 
 #[cfg(test)]

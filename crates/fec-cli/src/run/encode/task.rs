@@ -8,6 +8,7 @@ use crate::run::sign::Detached;
 use crate::run::target::{Target, check_stdin, is_dash, made_of_file, open_input, quoted};
 use crate::say::failure::{Failure, Result};
 use crate::settings::Settings;
+use crate::system::border;
 use fec_base::io::folder::Folder;
 use fec_base::io::output::{self, is_same};
 use fec_base::io::source::SourceFile;
@@ -20,9 +21,9 @@ use fecfile::error::{Action, Error, ErrorKind, Place};
 use fecfile::keep::{self, Fate, Output};
 use fecfile::payload::{Grouping, Options, Payload, PayloadDigests, Source};
 use fecfile::report::Written;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,14 +52,6 @@ pub(crate) struct Task<'a> {
     pub(crate) key: Option<&'a SecretKey>,
     pub(crate) args: &'a line::Encode,
     pub(crate) settings: &'a Settings,
-}
-
-/// Tells whether a file belongs to sysfs (/sys): such a file claims the length of a page, and may end earlier.
-fn has_no_length(path: &Path) -> bool {
-    const SYSFS: u64 = 0x6265_6572;
-    // `f_type` has other types on other systems.
-    #[allow(clippy::unnecessary_cast)]
-    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == SYSFS)
 }
 
 pub(crate) fn options(args: &line::Encode, key: Option<Arc<SecretKey>>) -> Result<Options> {
@@ -96,7 +89,7 @@ impl<'a> Task<'a> {
         // Files of /proc claim to be empty and are not: their length is unknown.
         let has_bytes = || File::open(path).and_then(|mut f| f.read(&mut [0; 1])).map(|n| n > 0);
         let is_empty = || has_bytes().map(|has| !has).map_err(|e| Failure::io(Action::Read, path, e));
-        if meta.is_file() && !has_no_length(path) && (meta.len() > 0 || is_empty()?) {
+        if meta.is_file() && !border::has_no_length(path) && (meta.len() > 0 || is_empty()?) {
             // Sending to stores keeps memory bounded, and the pages of a map would count.
             let library = self.settings.library;
             let library = fecfile::Settings { map: library.map && self.args.stores.to.is_empty(), ..library };
@@ -193,7 +186,7 @@ impl<'a> Task<'a> {
         let bars = settings.bars("scan");
         let context = settings.context(&bars);
         self.check_found(input.kind(), Some(target))?;
-        let name = self.input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let name = self.input.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
         let made = |written| (written, Fate::Made);
         match (input, target) {
             (Input::Regular(source), Target::Folder(path) | Target::File(path)) if args.keep => {

@@ -3,24 +3,19 @@
 use super::encoding::mend;
 use crate::line;
 use crate::plan::options::{SEVERAL, SIDECARS};
-use crate::plan::refused;
-use crate::plan::repair::{FOUND, Found};
-use crate::run::proofs::Proofs;
-use crate::run::sidecar::{self, Opened};
+use crate::run::own::check_own;
+use crate::run::sidecar;
 use crate::run::sign;
 use crate::run::survey::{Place, Survey};
 use crate::say::failure::{Exit, Failure, Result, gravest};
 use crate::say::repair_table::{Done, Report, Row};
 use crate::say::state::Outcome;
 use crate::settings::{Settings, print_line};
-use fec_base::error::Action;
-use fec_base::io::own::{Stands, look};
 use fec_base::names::show;
 use fec_core::params::Form;
 use fec_keys::age::Keys;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::{Archive, Input, Wanted};
-use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -57,41 +52,6 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// Refuses a sidecar or a container that was found, and not named, and that another user may have put there: what it
-/// says would be written over files. A root or a signature proves what it says.
-pub(crate) fn check_own(path: &Path, args: &line::Repair, settings: &Settings) -> Result<Own> {
-    let is_proved = args.root.is_some() || !args.trusted.signer.is_empty();
-    if is_proved || args.inputs.iter().any(|input| input == path) {
-        return Ok(Own::default());
-    }
-    match look(path).map_err(|e| Failure::io(Action::Read, path, e))? {
-        Stands::Own(file, stat) => Ok(Own(Some((file, stat)))),
-        _ => Err(not_own(path, args, settings)),
-    }
-}
-
-fn not_own(path: &Path, args: &line::Repair, settings: &Settings) -> Failure {
-    refused(&Found::NotOwn, FOUND, |name| match name {
-        "path" => show(path),
-        _ => Proofs::of_repair(args, settings).command("repair", path),
-    })
-}
-
-/// A file that was named or has to be proved, or one's own file, which stays open: no other file can get its inode
-/// meanwhile.
-#[derive(Default)]
-pub(crate) struct Own(Option<(File, Metadata)>);
-
-impl Own {
-    /// Refuses a sidecar that was opened from another file, which came to stand at its path.
-    pub(crate) fn check(&self, sidecar: &Sidecar, args: &line::Repair, settings: &Settings) -> Result<()> {
-        match &self.0 {
-            Some((_, stat)) if !sidecar.is_of(stat) => Err(not_own(sidecar.path(), args, settings)),
-            _ => Ok(()),
-        }
-    }
-}
-
 struct Repairs<'a> {
     args: &'a line::Repair,
     settings: &'a Settings,
@@ -126,15 +86,11 @@ impl Repairs<'_> {
     fn sidecar(&self, path: &Path) -> Result<Row> {
         let Repairs { args, settings, .. } = *self;
         let own = check_own(path, args, settings)?;
-        if self.keys.is_none() && Sidecar::is_sealed(path)? {
+        if self.keys.is_none() && kind::is_sealed(path)? {
             let input = Input::of_paths(&[path.to_path_buf()])?;
             return Ok(self.opened(&show(path), &input)?.unopened());
         }
-        let opened = Opened::new(path, sidecar::repair::opening(args, self.keys.as_ref()), settings)?;
-        own.check(&opened.sidecar, args, settings)?;
-        let (report, exit) = sidecar::repair::mend(&opened, args, settings)?;
-        let done = Done { form: "sidecar", root: report.root.clone(), did: report.did() };
-        Ok(Row::new(&show(path), done, report.found(), exit?))
+        sidecar::repair::row(path, &own, self.keys.as_ref(), args, settings)
     }
 
     /// Prints the row at once: later ones may take long.

@@ -3,8 +3,8 @@
 use crate::line::seal::{Open, Seal};
 use crate::plan::keys;
 use crate::say::failure::{Failure, Result};
+use crate::system::border::no_core_dumps;
 use crate::system::passphrase;
-use crate::system::secrecy::no_core_dumps;
 use fec_base::io::small;
 use fec_base::names::show;
 use fec_keys::age::{self, AgeError, Identity, Keys, Passphrase, Recipient};

@@ -3,16 +3,16 @@
 use crate::line;
 use crate::line::seal::Open;
 use crate::line::sign::Trusted;
+use crate::run::sidecar::opened::{Opening, open};
 use crate::run::sidecar::place::place_of;
-use crate::run::sidecar::{Opening, open};
 use crate::say::failure::{Exit, Result};
 use crate::say::generations::Report;
 use crate::settings::{Settings, print_line};
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 
 pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     let path = match &args.paths[..] {
-        [path] if args.output.is_none() && path.is_file() && Sidecar::starts(path)? => path.clone(),
+        [path] if args.output.is_none() && path.is_file() && kind::starts(path)? => path.clone(),
         paths => place_of(args, paths)?,
     };
     let keys = Open { identity: args.identity.clone(), passphrase: args.seal.passphrase }.keys()?;

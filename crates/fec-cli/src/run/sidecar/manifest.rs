@@ -5,7 +5,7 @@ use crate::line::sign::Trusted;
 use crate::plan::manifest::{FOUND, Found};
 use crate::plan::options::SIDECAR;
 use crate::plan::refused;
-use crate::run::sidecar::{Opening, open};
+use crate::run::sidecar::opened::{Opening, open};
 use crate::run::survey::survey;
 use crate::run::target::ENDING;
 use crate::run::target::quoted;
@@ -14,7 +14,7 @@ use crate::settings::{Settings, print_lines};
 use fec_base::error::Action;
 use fec_base::names::{hex, show_bytes, show_input};
 use fec_core::digest::Digest;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fec_sidecar::manifest::{Listed, digests, manifest};
 use fecfile::Error;
 use fecfile::seal::SealError;
@@ -38,8 +38,8 @@ struct File {
 pub(crate) fn run(args: &line::Manifest, settings: &Settings) -> Result<Exit> {
     settings.given.check(SIDECAR)?;
     let keys = args.open.keys()?;
-    let starts = Sidecar::starts(&args.sidecar)?;
-    if keys.is_none() && !starts && Sidecar::is_sealed(&args.sidecar)? {
+    let starts = kind::starts(&args.sidecar)?;
+    if keys.is_none() && !starts && kind::is_sealed(&args.sidecar)? {
         return Err(Error::at(Action::List, args.sidecar.as_path(), SealError::NoKey).into());
     }
     let nobody = Trusted::default();

@@ -1,16 +1,36 @@
 //! Files that stay where they are: `fec protect`, and `verify`, `repair` and `manifest` of a sidecar.
+//!
+//! A sidecar is recognized on every system, and its files are looked at on Unix alone: `elsewhere.rs` refuses to.
 
+#[cfg(unix)]
 pub(crate) mod copies;
+#[cfg(not(unix))]
+mod elsewhere;
+#[cfg(unix)]
 mod follow;
+#[cfg(unix)]
 mod known;
+#[cfg(unix)]
 mod list;
+#[cfg(unix)]
 pub(crate) mod manifest;
-pub(crate) mod parts;
+#[cfg(unix)]
+mod opened;
+#[cfg(unix)]
+mod parts;
+#[cfg(unix)]
 mod place;
+#[cfg(unix)]
 mod policy;
+#[cfg(unix)]
 pub(crate) mod protect;
+#[cfg(unix)]
 pub(crate) mod repair;
+#[cfg(unix)]
 pub(crate) mod verify;
+
+#[cfg(not(unix))]
+pub(crate) use elsewhere::{copies, manifest, protect, repair, verify};
 
 use crate::line::seal::Open;
 use crate::line::sign::Trusted;
@@ -20,17 +40,11 @@ use crate::run::proofs::Proofs;
 use crate::run::sign;
 use crate::run::survey::{self, Survey, is_ours};
 use crate::run::target::{ENDING, beside, is_dash, quoted};
-use crate::say::advice::Advice;
 use crate::say::failure::{Exit, Failure, Result};
-use crate::settings::Settings;
 use fec_base::error::Action;
-use fec_base::io::base::Base;
 use fec_base::names::{show, show_input};
-use fec_core::digest::Digest;
-use fec_keys::age::Keys;
-use fec_keys::sign::{Signed, Trust};
-use fec_sidecar::Sidecar;
-use fec_sidecar::examine::{Selection, base_of};
+use fec_keys::sign::Trust;
+use fec_sidecar::kind;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -42,12 +56,12 @@ pub(crate) fn named(paths: &[PathBuf], open: &Open) -> Result<Option<PathBuf>> {
     if is_dash(path) || !path.is_file() {
         return Ok(of_file(path, open));
     }
-    let is_one = Sidecar::starts(path)?
+    let is_one = kind::starts(path)?
         || match (path.extension().is_some_and(|ending| ending == ENDING), open.is_given()) {
             (false, false) => false,
             (true, true) => true,
-            (true, false) => !Sidecar::is_sealed(path)?,
-            (false, true) => Sidecar::is_sealed(path)?,
+            (true, false) => !kind::is_sealed(path)?,
+            (false, true) => kind::is_sealed(path)?,
         };
     Ok(if is_one { Some(path.clone()) } else { of_file(path, open) })
 }
@@ -58,7 +72,7 @@ pub(crate) fn of_file(path: &Path, open: &Open) -> Option<PathBuf> {
     if is_dash(path) || !(path.is_file() && !is_ours(path) || is_gone()) {
         return None;
     }
-    let is_open = |sidecar: &PathBuf| open.is_given() || !Sidecar::is_sealed(sidecar).unwrap_or(false);
+    let is_open = |sidecar: &PathBuf| open.is_given() || !kind::is_sealed(sidecar).unwrap_or(false);
     beside(path).filter(|sidecar| sidecar.is_file() && is_one(sidecar).unwrap_or(true)).filter(is_open)
 }
 
@@ -72,7 +86,7 @@ pub(crate) fn refuse_options(paths: &[PathBuf], command: &str, why: Failure) -> 
         return Failure::io(Action::Read, path, cause);
     }
     match paths {
-        [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path).unwrap_or(false) => {
+        [path] if !is_dash(path) && path.is_file() && kind::is_sealed(path).unwrap_or(false) => {
             needs_key(path, command, None)
         }
         _ => why,
@@ -94,72 +108,10 @@ pub(crate) fn trust(paths: &[PathBuf], trusted: &Trusted) -> Result<Option<Trust
     match paths {
         // This case comes first: telling whether a file is a sidecar may search all of it.
         _ if trusted.signer.is_empty() => Ok(None),
-        [path] if !is_dash(path) && path.is_file() && Sidecar::is_sealed(path)? => {
+        [path] if !is_dash(path) && path.is_file() && kind::is_sealed(path)? => {
             sign::trust_of_sidecar(trusted, path)
         }
         _ => sign::trust(trusted),
-    }
-}
-
-/// The options that a sidecar is opened by.
-#[derive(Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    pub(crate) root: Option<Digest>,
-    pub(crate) trusted: &'a Trusted,
-    pub(crate) keys: Option<&'a Keys>,
-    /// The folder of its files, if it was named.
-    pub(crate) base: Option<&'a Path>,
-}
-
-/// A sidecar that was opened, and its files.
-pub(crate) struct Opened {
-    pub(crate) sidecar: Sidecar,
-    pub(crate) signed: Option<Signed>,
-    pub(crate) base: Base,
-    /// The part that was asked about, and the paths that name it, for a shell; `None` stands for everything.
-    pub(crate) part: Option<(Selection, String)>,
-}
-
-impl Opened {
-    /// Opens a sidecar by its root or its signer, and a sealed one with its keys.
-    pub(crate) fn new(path: &Path, opening: Opening<'_>, settings: &Settings) -> Result<Opened> {
-        let (sidecar, signed) = open(path, opening, settings)?;
-        let base = base_of(&sidecar, opening.base)?;
-        Ok(Opened { sidecar, signed, base, part: None })
-    }
-
-    /// The part that was asked about, unless it is everything.
-    pub(crate) fn selection(&self) -> Option<&Selection> {
-        self.part.as_ref().map(|(selection, _)| selection)
-    }
-
-    /// The parts of commands in advice, which name the part too.
-    pub(crate) fn advice(&self, proofs: Proofs<'_>) -> Advice {
-        Advice::new(proofs, (&self.sidecar, &self.base), self.part.as_ref().map_or("", |(_, paths)| paths))
-    }
-}
-
-fn open(path: &Path, opening: Opening<'_>, settings: &Settings) -> Result<(Sidecar, Option<Signed>)> {
-    let Opening { root, trusted, keys, .. } = opening;
-    let trust = sign::trust_of_sidecar(trusted, path)?;
-    if let Some(keys) = keys {
-        return Ok(Sidecar::open_sealed(path, (root, trust.as_ref()), keys, &settings.library)?);
-    }
-    match trust {
-        None => Ok((open_by_root(path, root, settings)?, None)),
-        Some(trust) => {
-            let (sidecar, signed) = Sidecar::open_signed(path, root, &trust, &settings.library)?;
-            Ok((sidecar, Some(signed)))
-        }
-    }
-}
-
-/// Opens a sidecar by its root. If this user made it, the root also proves times and permissions.
-fn open_by_root(path: &Path, root: Option<Digest>, settings: &Settings) -> Result<Sidecar> {
-    let known = root.map_or_else(Vec::new, |root| known::of(&root));
-    match root.filter(|_| !known.is_empty()) {
-        Some(root) => Ok(Sidecar::open_known(path, root, &known, &settings.library)?),
-        None => Ok(Sidecar::open(path, root, &settings.library)?),
     }
 }
 
@@ -207,7 +159,7 @@ fn beside_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Tells whether a file begins as a sidecar, or is a sealed one.
 pub(crate) fn is_one(path: &Path) -> fecfile::Result<bool> {
-    Ok(Sidecar::starts(path)? || Sidecar::is_sealed(path)?)
+    Ok(kind::starts(path)? || kind::is_sealed(path)?)
 }
 
 /// Tells whether a sidecar is the named path, lies in it, or stands beside it.

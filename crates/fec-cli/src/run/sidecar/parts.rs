@@ -3,7 +3,8 @@
 use crate::line::seal::Open;
 use crate::plan::named::{Found, INPUT};
 use crate::plan::refused;
-use crate::run::sidecar::{Opened, Opening, named};
+use crate::run::sidecar::named;
+use crate::run::sidecar::opened::{Opened, Opening};
 use crate::run::survey::is_ours;
 use crate::run::target::{is_dash, quoted};
 use crate::say::failure::Result;

@@ -20,10 +20,12 @@ use fec_base::names::show_input;
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
 use fec_keys::sign::{SecretKey, SignError, Signature, Trust};
+use fec_sidecar::Sidecar;
 use fec_sidecar::examine::base_of;
+use fec_sidecar::kind;
+use fec_sidecar::kind::signature_path;
 use fec_sidecar::protect::{Protect, Protected, Prune, protect};
 use fec_sidecar::update::update;
-use fec_sidecar::{Sidecar, signature_path};
 
 use fecfile::seal::SealedTo;
 use std::path::{Path, PathBuf};
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
     };
     let signing = Signing::new(args, &output)?;
     // A service that is started again goes on.
-    let goes_on = args.follow && !args.force && Sidecar::starts(&output).unwrap_or(false);
+    let goes_on = args.follow && !args.force && kind::starts(&output).unwrap_or(false);
     let (mut protected, mut updated) = if plan == plan::Protect::Update || goes_on {
         let trust = signing.trust_before(args.root)?;
         let updated = update(&job, (args.root, trust.as_ref()), &context);
@@ -124,7 +126,7 @@ pub(crate) fn run(args: &line::Protect, settings: &Settings) -> Result<Exit> {
 fn check_no_sidecar(paths: &[PathBuf], settings: &Settings) -> Result<()> {
     let [path] = paths else { return Ok(()) };
     let is_named = path.extension().is_some_and(|ending| ending == ENDING) && path.is_file();
-    if !is_named || !Sidecar::starts(path)? {
+    if !is_named || !kind::starts(path)? {
         return Ok(());
     }
     let command = update_command(path, settings);

@@ -1,21 +1,27 @@
 //! `fec repair` of a sidecar and what it protects.
 
 use crate::line;
+use crate::plan::repair::check_options;
+use crate::run::own::Own;
 use crate::run::proofs::Proofs;
-use crate::run::sidecar::{Opened, Opening};
+use crate::run::sidecar::opened::{Opened, Opening};
+use crate::run::sidecar::parts;
 use crate::run::stores;
 use crate::say::failure::{Exit, Failure, Result};
 use crate::say::mirrors::Fetched;
+use crate::say::repair_table::{Done, Row};
 use crate::say::sidecar_repair::Report;
 use crate::say::state::Outcome;
 use crate::settings::Settings;
 use crate::system::signals;
 use fec_base::error::Action;
 use fec_base::io::base::{Base, Renamed};
+use fec_base::names::show;
 use fec_keys::age::Keys;
 use fec_sidecar::SidecarError;
 use fec_sidecar::examine::State;
-use fec_sidecar::repair::{Mend, Mirror, Mirrors, list_path, repair};
+use fec_sidecar::mirrors::{Mirror, Mirrors};
+use fec_sidecar::repair::{Mend, list_path, repair};
 use fecfile::error::{Error, ErrorKind, Place};
 use rustix::process::geteuid;
 use std::ffi::OsStr;
@@ -24,13 +30,45 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Repairs the part of what the sidecar protects that is named first, if the others name one.
+pub(crate) fn part(args: &line::Repair, settings: &Settings) -> Result<Option<Exit>> {
+    let part = parts::of(&args.inputs, opening(args, None), &args.open, ("repair", settings))?;
+    let Some(part) = part else { return Ok(None) };
+    check_options(args, settings.given, true)?;
+    tell(&part, args, settings).map(Some)
+}
+
+/// Repairs a sidecar and what it protects, and tells it in full.
+pub(crate) fn run(path: &Path, own: &Own, args: &line::Repair, settings: &Settings) -> Result<Exit> {
+    check_options(args, settings.given, true)?;
+    let keys = args.open.keys()?;
+    let opened = Opened::new(path, opening(args, keys.as_ref()), settings)?;
+    own.check(&opened.sidecar, args, settings)?;
+    tell(&opened, args, settings)
+}
+
+/// Repairs a sidecar and what it protects, and tells it in a row.
+pub(crate) fn row(
+    path: &Path,
+    own: &Own,
+    keys: Option<&Keys>,
+    args: &line::Repair,
+    settings: &Settings,
+) -> Result<Row> {
+    let opened = Opened::new(path, opening(args, keys), settings)?;
+    own.check(&opened.sidecar, args, settings)?;
+    let (report, exit) = mend(&opened, args, settings)?;
+    let done = Done { form: "sidecar", root: report.root.clone(), did: report.did() };
+    Ok(Row::new(&show(path), done, report.found(), exit?))
+}
+
 /// The options that a sidecar is opened by.
-pub(crate) fn opening<'a>(args: &'a line::Repair, keys: Option<&'a Keys>) -> Opening<'a> {
+fn opening<'a>(args: &'a line::Repair, keys: Option<&'a Keys>) -> Opening<'a> {
     Opening { root: args.root, trusted: &args.trusted, keys, base: args.base.as_deref() }
 }
 
 /// Repairs what was opened, and tells it in full.
-pub(crate) fn tell(opened: &Opened, args: &line::Repair, settings: &Settings) -> Result<Exit> {
+fn tell(opened: &Opened, args: &line::Repair, settings: &Settings) -> Result<Exit> {
     let (report, done) = mend(opened, args, settings)?;
     let exit = done.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     let outcome = Outcome::mended(exit, report.has_work());
@@ -44,11 +82,7 @@ pub(crate) fn tell(opened: &Opened, args: &line::Repair, settings: &Settings) ->
 ///
 /// # Errors
 /// Those after which there is nothing to report.
-pub(crate) fn mend(
-    opened: &Opened,
-    args: &line::Repair,
-    settings: &Settings,
-) -> Result<(Report, Result<Exit>)> {
+fn mend(opened: &Opened, args: &line::Repair, settings: &Settings) -> Result<(Report, Result<Exit>)> {
     let started = Instant::now();
     let bars = settings.bars("repair");
     let context = settings.context(&bars);

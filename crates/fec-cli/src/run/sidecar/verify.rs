@@ -1,16 +1,20 @@
 //! `fec verify` of a sidecar.
 
 use crate::line::{self, Ignore};
+use crate::plan::options::PART;
 use crate::run::proofs::Proofs;
-use crate::run::sidecar::{Opened, Opening};
+use crate::run::sidecar::opened::{Opened, Opening};
+use crate::run::sidecar::parts;
 use crate::say::failure::{Exit, Result};
 use crate::say::sidecar::Report;
 use crate::say::signed::proved_by;
+use crate::say::table::Row;
 use crate::settings::Settings;
 use fec_base::error::Action;
+use fec_base::names::show;
 use fec_core::digest::Digest;
 use fec_keys::age::Keys;
-use fec_sidecar::examine::{Examined, Scope, examine, examine_deep, examine_selected};
+use fec_sidecar::examine::{Examined, Scope, State, examine, examine_deep, examine_selected};
 use fec_sidecar::scrub::{Scrub, scrub};
 use fecfile::Error;
 use fecfile::seal::SealError;
@@ -18,31 +22,31 @@ use std::path::Path;
 use std::time::Instant;
 
 /// The result of examining a sidecar and the files it protects.
-pub(crate) struct Looked {
+struct Looked {
     report: Report,
     examined: Examined,
-    pub(crate) exit: Exit,
+    exit: Exit,
 }
 
 impl Looked {
     /// The root of the sidecar, in hexadecimal.
-    pub(crate) fn root(&self) -> &str {
+    fn root(&self) -> &str {
         &self.report.root
     }
 
     /// The proof of its root, if any.
-    pub(crate) fn proved_by(&self, root_was_given: bool) -> Option<String> {
+    fn proved_by(&self, root_was_given: bool) -> Option<String> {
         proved_by(root_was_given, self.report.signed_by.as_ref())
     }
 
     /// The number of entries, and how many of them are intact.
-    pub(crate) fn entries(&self) -> (usize, usize) {
+    fn entries(&self) -> (usize, usize) {
         let all = self.report.entries as usize;
         (all, all.saturating_sub(self.examined.entries.len()))
     }
 
     /// The findings in one line, without the name of the sidecar.
-    pub(crate) fn verdict(&self) -> String {
+    fn verdict(&self) -> String {
         self.report.found(&self.examined)
     }
 }
@@ -52,9 +56,26 @@ pub(crate) fn run(path: &Path, args: &line::Verify, settings: &Settings) -> Resu
     tell(&look(path, args.root, keys.as_ref(), args, settings)?, settings)
 }
 
-/// Examines a part of what a sidecar protects.
-pub(crate) fn part(opened: &Opened, args: &line::Verify, settings: &Settings) -> Result<Exit> {
-    tell(&look_at(opened, args.root, args, settings)?, settings)
+/// Examines the part of what the sidecar protects that is named first, if the others name one.
+pub(crate) fn part(args: &line::Verify, settings: &Settings) -> Result<Option<Exit>> {
+    let opening = Opening { root: args.root, trusted: &args.trusted, keys: None, base: args.base.as_deref() };
+    let part = parts::of(&args.inputs, opening, &args.open, ("verify", settings))?;
+    let Some(part) = part else { return Ok(None) };
+    settings.given.check(PART)?;
+    tell(&look_at(&part, args.root, args, settings)?, settings).map(Some)
+}
+
+/// Examines a sidecar and the files it protects, and tells it in a row.
+pub(crate) fn row(
+    path: &Path,
+    root: Option<Digest>,
+    keys: Option<&Keys>,
+    args: &line::Verify,
+    settings: &Settings,
+) -> Result<Row> {
+    let looked = look(path, root, keys, args, settings)?;
+    let row = Row::of_sidecar(show(path), looked.root(), looked.entries(), (looked.verdict(), looked.exit));
+    Ok(row.proved_by(looked.proved_by(root.is_some())))
 }
 
 fn tell(looked: &Looked, settings: &Settings) -> Result<Exit> {
@@ -66,7 +87,7 @@ fn tell(looked: &Looked, settings: &Settings) -> Result<Exit> {
 
 /// Examines a sidecar and the files it protects, as far as the options ask. `root`, if given, has to be its root.
 /// `keys` open a sealed one.
-pub(crate) fn look(
+fn look(
     path: &Path,
     root: Option<Digest>,
     keys: Option<&Keys>,
@@ -109,7 +130,7 @@ fn look_at(
     };
     let was_damaged =
         scrubbed.as_ref().is_some_and(|scrubbed| scrubbed.damaged_before > 0 || scrubbed.sidecar_was_damaged);
-    examined.leave_out(args.ignore.iter().flat_map(|kind| kind.states()), args.ignore.contains(&Ignore::New));
+    examined.leave_out(args.ignore.iter().flat_map(|kind| states(*kind)), args.ignore.contains(&Ignore::New));
     let advice = opened.advice(Proofs::of_verify(args, settings).with_root(root));
     let is_renamed = base.renamed().next().is_some();
     let report = Report::new(
@@ -131,4 +152,15 @@ fn look_at(
         (false, false) => Exit::Lost,
     };
     Ok(Looked { report, examined, exit })
+}
+
+/// The states that are left unsaid.
+fn states(ignored: Ignore) -> &'static [State] {
+    match ignored {
+        Ignore::Edited => &[State::Edited, State::Shifted, State::Changing],
+        Ignore::Changed => &[State::Changed],
+        Ignore::Moved => &[State::Moved],
+        Ignore::Gone => &[State::Gone],
+        Ignore::New => &[],
+    }
 }

@@ -3,16 +3,16 @@
 use crate::line::sign::{NamedSigner, Secret, Trusted};
 use crate::plan::{check, keys};
 use crate::say::failure::{Failure, Result};
+use crate::system::border::no_core_dumps;
 use crate::system::passphrase;
 use crate::system::progress::remove_stale_beside;
-use crate::system::secrecy::no_core_dumps;
 use fec_base::error::Action;
 use fec_base::io::output::{Policy, check_absent, check_folder, write_text};
 use fec_base::io::small;
 use fec_base::names::{show, show_input};
 use fec_core::digest::Digest;
 use fec_keys::sign::{SecretKey, Signature, Signer, StoredKey, Trust};
-use fec_sidecar::signature_path;
+use fec_sidecar::kind::signature_path;
 use fecfile::{Error, ErrorKind};
 use std::path::Path;
 use zeroize::Zeroizing;

@@ -5,7 +5,7 @@ use crate::say::failure::{Exit, Failure, Result};
 use crate::say::mirrors::Fetched;
 use crate::settings::Settings;
 use fec_base::context::Context;
-use fec_sidecar::repair::Mirror;
+use fec_sidecar::mirrors::Mirror;
 use fecfile::Archive;
 use fecfile::payload::{Options, Source};
 use std::path::PathBuf;

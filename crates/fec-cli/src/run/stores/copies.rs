@@ -22,13 +22,12 @@ use fec_core::executor::{Executor, into_value, lock};
 use fec_core::format::annex;
 use fec_core::params::Form;
 use fec_keys::sign::Signatures;
-use fec_sidecar::repair::{self, Mirror, NoAnswer, OfMirror};
+use fec_sidecar::mirrors::{self, Mirror, NoAnswer, OfMirror};
 use fecfile::error::{Action, Error, ErrorKind};
 use fecfile::report::{ShardReport, ShardState};
 use fecfile::within::file_name;
 use fecfile::{Archive, Input, Object};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -126,7 +125,7 @@ pub(crate) fn complete(
     let each = if is_container { payload } else { payload / k }.max(1);
     let lacking = (need - came.len()) as u64 * each;
     let wanted = mirrors.iter().map(|of| of.taken).sum::<u64>() + lacking;
-    let fetched = Fetched::new(repair::Fetched { wanted, kept: 0, lacking, mirrors });
+    let fetched = Fetched::new(mirrors::Fetched { wanted, kept: 0, lacking, mirrors });
     Ok(Completed { fetched, files: came, beside, aside })
 }
 
@@ -175,7 +174,7 @@ struct Lacking {
 fn container(args: &Repair) -> Option<Lacking> {
     let [path] = &args.inputs[..] else { return None };
     let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-    let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
     let path = with_ending(path, ".fetched");
     is_file.then(|| Lacking { keys: vec![Vec::new(), name], path, shard: None, is_beside: true })
 }
@@ -189,12 +188,13 @@ fn shard_files(archive: &Archive, args: &Repair, shards: &[ShardReport]) -> Vec<
     let input = &args.inputs[0];
     let folder = if input.is_dir() { input.as_path() } else { parent(input) };
     let folder_name = folder.canonicalize().unwrap_or_default();
-    let folder_name = folder_name.file_name().unwrap_or_default().as_bytes();
+    let folder_name = folder_name.file_name().unwrap_or_default().as_encoded_bytes();
     let lacking = |shard: &ShardReport| {
         let file = file_name(&name, shard.index as usize);
         let is_beside = shard.state == ShardState::Damaged;
         let path = with_ending(&folder.join(&file), if is_beside { ".fetched" } else { "" });
-        let keys = vec![file.as_bytes().to_vec(), [folder_name, b"/", file.as_bytes()].concat()];
+        let keys =
+            vec![file.as_encoded_bytes().to_vec(), [folder_name, b"/", file.as_encoded_bytes()].concat()];
         Lacking { path, keys, shard: Some(shard.index), is_beside }
     };
     let of = |state| shards.iter().filter(move |shard| shard.state == state).map(lacking);

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use fec_base::context::Cancel;
 use fec_base::io::spool::Spool;
 use fec_core::executor::lock;
-use fec_sidecar::repair::{LocalMirror, MOST_MIRRORS, Mirror, NoAnswer};
+use fec_sidecar::mirrors::{LocalMirror, MOST_MIRRORS, Mirror, NoAnswer};
 use fec_stores::StoreError;
 use fec_stores::call::CallOptions;
 use fec_stores::places::Places;

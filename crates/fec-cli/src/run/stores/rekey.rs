@@ -8,7 +8,7 @@ use crate::run::seal::keys::recipients;
 use crate::say::failure::{Exit, Result};
 use crate::say::stores_rekey::RekeyReport;
 use crate::settings::{Settings, print_line};
-use crate::system::secrecy::no_core_dumps;
+use crate::system::border::no_core_dumps;
 use fec_base::names::hex;
 use fec_stores::send::causes;
 use fec_stores::stored::Stored;

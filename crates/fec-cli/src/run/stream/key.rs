@@ -1,8 +1,8 @@
 //! The key of a sealed stream: from a file, or from a passphrase that is asked for.
 
 use crate::say::failure::Result;
+use crate::system::border::no_core_dumps;
 use crate::system::passphrase;
-use crate::system::secrecy::no_core_dumps;
 use fec_live::key::StreamKey;
 use std::path::Path;
 

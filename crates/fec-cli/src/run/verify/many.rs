@@ -23,7 +23,7 @@ use fec_core::digest::Digest;
 use fec_core::format::seal::SealedKind;
 use fec_core::params::Form;
 use fec_keys::age::Keys;
-use fec_sidecar::Sidecar;
+use fec_sidecar::kind;
 use fecfile::{Archive, Input};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Read};
@@ -233,7 +233,7 @@ struct Checks<'a> {
 
 /// Tells whether a path is a sidecar that is not sealed.
 fn is_sidecar(path: &Path) -> bool {
-    path.is_file() && Sidecar::starts(path).unwrap_or(false)
+    path.is_file() && kind::starts(path).unwrap_or(false)
 }
 
 impl<'a> Checks<'a> {
@@ -255,7 +255,7 @@ impl<'a> Checks<'a> {
 
     /// Examines a sidecar and the files it protects. Without a key, only the container of a sealed one is examined.
     fn sidecar(&mut self, path: &Path, root: Option<Digest>) -> Result<()> {
-        if self.keys.is_none() && Sidecar::is_sealed(path).unwrap_or(false) {
+        if self.keys.is_none() && kind::is_sealed(path).unwrap_or(false) {
             return self.check(&show(path), Input::of_paths(&[path.to_path_buf()]), root);
         }
         let row = self.opened_sidecar(path, root).unwrap_or_else(|failure| Row::failed(show(path), &failure));
@@ -263,10 +263,7 @@ impl<'a> Checks<'a> {
     }
 
     fn opened_sidecar(&self, path: &Path, root: Option<Digest>) -> Result<Row> {
-        let looked = sidecar::verify::look(path, root, self.keys.as_ref(), self.args, self.settings)?;
-        let row =
-            Row::of_sidecar(show(path), looked.root(), looked.entries(), (looked.verdict(), looked.exit));
-        Ok(row.proved_by(looked.proved_by(root.is_some())))
+        sidecar::verify::row(path, root, self.keys.as_ref(), self.args, self.settings)
     }
 
     /// Adds a row for each named folder in which nothing was found. A file that may not be read may hold something.

@@ -5,8 +5,9 @@ use crate::catalog::fingerprint::fingerprint_of;
 use crate::catalog::generations::{Links, Opened, Parsed, Seen, Wanted, broken, choose, extent_of};
 use crate::catalog::proof::Proof;
 use crate::catalog::reader::{Found, Reader, shifts, stored};
-use crate::catalog::sealed::{self, SealedBytes};
+use crate::catalog::sealed::SealedBytes;
 use crate::error::SidecarError;
+use crate::kind;
 use fec_base::context::Settings;
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use fec_base::io::ReadAt;
@@ -127,7 +128,7 @@ impl Sidecar {
         keys: &Keys,
         settings: &Settings,
     ) -> Result<(Sidecar, Option<Signed>)> {
-        if Sidecar::starts(path)? {
+        if kind::starts(path)? {
             return Err(Error::at(Action::Open, path, SealError::NotSealed));
         }
         let meta = std::fs::metadata(path).map_err(|e| Error::io(Action::Read, path, e))?;
@@ -140,14 +141,6 @@ impl Sidecar {
         let proof = if is_proved { Proof::Metadata } else { Proof::Nothing };
         let sidecar = Sidecar::open_in(path, stands, &|_| Ok(Wanted::default()), settings)?;
         Ok((Sidecar { proof, ..sidecar }, signed))
-    }
-
-    /// Tells whether the file at `path` is a container that a sidecar is sealed in.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn is_sealed(path: &Path) -> Result<bool> {
-        sealed::is_one(path)
     }
 
     fn open_in(path: &Path, stands: Stands, wanted: &Choose<'_>, settings: &Settings) -> Result<Sidecar> {

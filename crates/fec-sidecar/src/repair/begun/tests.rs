@@ -2,7 +2,8 @@
 
 use crate::Sidecar;
 use crate::examine::base_of;
-use crate::protect::{Protect, Redundancy, protect};
+use crate::protect::{Protect, protect};
+use crate::redundancy::Redundancy;
 use crate::repair::{Mend, Mended, repair};
 use fec_base::context::Context;
 use fec_base::error::{ErrorKind, Result};

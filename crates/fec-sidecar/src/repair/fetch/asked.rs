@@ -1,7 +1,7 @@
 //! The record of a mirror: what it gave, what it does not have, and when it is left.
 
-use crate::repair::mirror::{NoAnswer, Way};
-use crate::repair::mirrors::OfMirror;
+use crate::mirrors::OfMirror;
+use crate::mirrors::{NoAnswer, Way};
 use std::collections::HashMap;
 use std::time::Duration;
 

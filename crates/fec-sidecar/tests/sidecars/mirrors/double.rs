@@ -1,7 +1,7 @@
 //! A mirror for tests: a folder in memory that may lie, fail, wait or hang, and counts what it is asked.
 
 use fec_base::context::Cancel;
-use fec_sidecar::repair::{Mirror, NoAnswer};
+use fec_sidecar::mirrors::{Mirror, NoAnswer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! Copies of the protected files elsewhere, from which a repair fetches what is lost. None of them is trusted.
 
 use fec_base::context::Cancel;
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use fec_base::io::ReadAt;
+use fec_base::io::own::open_regular;
+use fec_base::names::of_file;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A copy of a protected file, or of a folder with some of them: whole or not, old or new, honest or not. Several
@@ -61,14 +61,14 @@ impl LocalMirror {
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> LocalMirror {
         let path = path.into();
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let last_part = real.file_name().unwrap_or_default().as_bytes().to_vec();
+        let last_part = real.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
         LocalMirror { name: name.into(), path, last_part }
     }
 
     fn open(&self, key: &[u8]) -> Result<File, NoAnswer> {
         let opened = match key {
             [] => open(&self.path),
-            key => open(&self.path.join(OsStr::from_bytes(key))),
+            key => open(&self.path.join(of_file(key.to_vec()).ok_or(NoAnswer::Absent)?)),
         };
         match opened {
             Err(NoAnswer::Absent) if !self.path.exists() => {
@@ -94,29 +94,29 @@ impl Mirror for LocalMirror {
 
     fn read(&self, key: &[u8], offset: u64, out: &mut [u8], _cancel: &Cancel) -> Result<(), NoAnswer> {
         let file = self.open(key)?;
-        file.read_exact_at(out, offset).map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => NoAnswer::Short,
+        ReadAt::read_exact_at(&file, offset, out).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => NoAnswer::Short,
             _ => NoAnswer::Broken(e.to_string()),
         })
     }
 }
 
-/// Opens a regular file. A FIFO is not waited for.
+/// Opens a regular file. A FIFO is not waited for, and a device not opened, which may have effects.
 fn open(path: &Path) -> Result<File, NoAnswer> {
     // An error is that of one file, and others may be there.
-    let fail = |e: io::Error| match e.raw_os_error() {
-        Some(libc::ENOENT | libc::ENOTDIR | libc::ENAMETOOLONG) => NoAnswer::Absent,
-        _ => NoAnswer::Denied(e.to_string()),
-    };
-    // Opening a device may have effects.
-    if !path.metadata().map_err(fail)?.is_file() {
-        return Err(NoAnswer::Absent);
+    match open_regular(path) {
+        Ok(file) => file.ok_or(NoAnswer::Absent),
+        Err(e) => match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
+                Err(NoAnswer::Absent)
+            }
+            _ => Err(NoAnswer::Denied(e.to_string())),
+        },
     }
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)
 }
 
 /// The way from the address of a mirror to a file.
+#[cfg(unix)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// The address is that of the file.
@@ -125,6 +125,7 @@ pub(crate) enum Way {
     Without(usize),
 }
 
+#[cfg(unix)]
 impl Way {
     /// The ways that may lead to the file at `path`, the likely one first. `is_only` tells whether no other file is
     /// protected: then the address may be that of the file, whatever it is called.
@@ -161,7 +162,7 @@ impl Way {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -209,7 +210,7 @@ mod tests {
         };
         assert_eq!(
             (folder.last_part(), file.last_part()),
-            (home.path().file_name().expect("a name").as_bytes(), &b"file"[..])
+            (home.path().file_name().expect("a name").as_encoded_bytes(), &b"file"[..])
         );
         assert_eq!(folder.len(b"file", &Cancel::default()), Ok(10));
         assert_eq!(read(&folder, b"file", 6), Ok(*b"6789"));

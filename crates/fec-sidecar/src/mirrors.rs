@@ -1,6 +1,11 @@
 //! The mirrors of a repair, and what came of them.
 
-use crate::repair::mirror::Mirror;
+mod mirror;
+
+#[cfg(unix)]
+pub(crate) use mirror::Way;
+pub use mirror::{LocalMirror, Mirror, NoAnswer};
+
 use fec_core::executor::lock;
 use std::fmt;
 use std::path::PathBuf;

@@ -1,0 +1,97 @@
+//! The border on Windows.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::windows::io::AsHandle;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The terminal of this process, wherever its streams lead.
+pub(crate) const TERMINAL: &str = "CONIN$";
+
+/// Tells whether the caller had closed standard stream 0, 1 or 2. Reads and writes of one that is missing fail by
+/// themselves, since nothing is opened in its place.
+pub(crate) fn was_closed(_stream: usize) -> bool {
+    false
+}
+
+/// Standard input, as a file of its own. Nothing translates line ends, or ends it at a Ctrl-Z.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn stdin() -> io::Result<File> {
+    io::stdin().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// Standard output, as a file of its own.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn stdout() -> io::Result<File> {
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// Closes a copy of standard output. Windows tells of writes that have failed at the writes, and never at the close.
+///
+/// # Errors
+/// None.
+pub(crate) fn close_stdout() -> io::Result<()> {
+    Ok(())
+}
+
+/// The file that standard output was redirected to: not known.
+pub(crate) fn redirected() -> Option<PathBuf> {
+    None
+}
+
+/// The path that these bytes of a list are, if they are UTF-8.
+pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
+/// Writes to standard error.
+pub(crate) fn write_error(text: &[u8]) {
+    let _ = io::stderr().write_all(text);
+}
+
+/// A stream that may be a terminal.
+pub(crate) trait Screen: IsTerminal {
+    /// The columns of the terminal, if it tells them.
+    fn columns(&self) -> Option<usize>;
+}
+
+impl<T: IsTerminal + AsHandle> Screen for T {
+    fn columns(&self) -> Option<usize> {
+        terminal_size::terminal_size_of(self).map(|(columns, _)| columns.0.into())
+    }
+}
+
+/// Tells whether a file claims a length that it may not have: no system of files does.
+pub(crate) fn has_no_length(_path: &Path) -> bool {
+    false
+}
+
+/// Forbids core dumps of this process: the system makes none, unless an administrator has asked for them.
+pub(crate) fn no_core_dumps() {}
+
+/// Allows as many open files as the system does, which has no lower limit.
+pub(crate) fn allow_many_files() {}
+
+/// Calls `end` on a thread of its own for each Ctrl-C and Ctrl-Break, and when the terminal is closed, the user logs
+/// off or the machine ends. Nothing tells of a process that aborts itself.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn watch(end: fn(), _cleaned: fn() -> bool, _code: i32) -> io::Result<()> {
+    ctrlc::set_handler(end).map_err(io::Error::other)
+}
+
+/// Ends the process at once.
+pub(crate) fn exit(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+/// Ends without a message when the reader of standard output is gone, by the code that Unix has for that.
+pub(crate) fn end_without_reader() -> ExitCode {
+    ExitCode::from(141)
+}
