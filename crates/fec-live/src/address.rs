@@ -1,6 +1,7 @@
 //! The text `udp://HOST:PORT`, and the address of a socket.
 
 use super::LiveError;
+use super::system::no_interface;
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::names::show_bytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -153,10 +154,7 @@ impl Address {
             return found.next().ok_or_else(|| fail(LiveError::NoAddress));
         };
         // The number can be read, and so only the interface can be what the system does not find.
-        let unknown = || LiveError::Interface {
-            name: scope.clone(),
-            cause: std::io::Error::from_raw_os_error(libc::ENODEV),
-        };
+        let unknown = || LiveError::Interface { name: scope.clone(), cause: no_interface() };
         let mut found =
             (format!("{host}%{scope}"), self.port).to_socket_addrs().map_err(|_| fail(unknown()))?;
         found.next().ok_or_else(|| fail(unknown()))

@@ -61,6 +61,7 @@ pub mod send;
 mod sent;
 #[cfg(test)]
 mod simulated;
+mod system;
 #[cfg(test)]
 mod tests;
 mod timers;

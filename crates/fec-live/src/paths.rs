@@ -3,7 +3,8 @@
 
 use super::LiveError;
 use super::address::{Address, is_group};
-use super::udp::{Interface, Replies, WaySender, is_away};
+use super::system::{is_away, is_too_long};
+use super::udp::{Interface, Replies, WaySender};
 use fec_base::error::{Action, Error, ErrorKind, Result};
 use std::io;
 use std::time::{Duration, Instant};
@@ -207,13 +208,13 @@ impl OpenWay {
     }
 
     fn error(&self, cause: io::Error, overhead: usize) -> Error {
-        let kind = match cause.raw_os_error() {
-            Some(libc::EMSGSIZE) => {
-                let most = self.sender.replies().most.and_then(|most| most.checked_sub(overhead));
-                LiveError::DatagramTooLong { cause, most }.into()
-            }
-            _ if is_away(&cause) => LiveError::Unreachable(cause).into(),
-            _ => ErrorKind::Io(cause),
+        let kind = if is_too_long(&cause) {
+            let most = self.sender.replies().most.and_then(|most| most.checked_sub(overhead));
+            LiveError::DatagramTooLong { cause, most }.into()
+        } else if is_away(&cause) {
+            LiveError::Unreachable(cause).into()
+        } else {
+            ErrorKind::Io(cause)
         };
         Error::at(Action::SendTo, &self.address, kind)
     }

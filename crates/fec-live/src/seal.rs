@@ -5,7 +5,7 @@
 //! stream go by, and their lengths.
 
 use super::key::StreamKey;
-use fec_base::io::system::coarse_time;
+use fec_base::io::system::since_1970;
 use fec_core::format::packet::{HEADER, PacketError};
 use fec_core::format::sealed_packet::{self, HEAD, Sealed};
 use fec_core::window::Replays;
@@ -36,7 +36,7 @@ fn report_key(cipher: Cipher, key: &StreamKey, stream_id: u64, receiver: u64) ->
 
 /// The time by this machine's clock, in seconds since 1970, modulo 2^32.
 fn now() -> u32 {
-    coarse_time().tv_sec as u32
+    seconds(since_1970())
 }
 
 /// The seconds of a time since 1970, modulo 2^32.

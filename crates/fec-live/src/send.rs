@@ -16,6 +16,7 @@ pub use super::rate::RateBounds;
 use super::reader_thread::{Next, ReaderThread};
 use super::seal::{ReportOpener, Sealer};
 pub use super::sent::Sent;
+use super::system::may_pass;
 pub use super::transmitter::SendWatcher;
 use super::transmitter::{Link, Transmitter};
 use super::udp::{self, MAX_DATAGRAM};
@@ -48,7 +49,7 @@ pub fn payload_for(ways: &[Way], is_sealed: bool) -> Result<u16> {
         match udp::most_bytes(address, interface) {
             Ok(passing) => most = most.min(passing),
             // A network that is not there yet says nothing of its packets.
-            Err(e) if e.cause().is_some_and(udp::may_pass) => {}
+            Err(e) if e.cause().is_some_and(may_pass) => {}
             Err(e) => return Err(e),
         }
     }

@@ -7,7 +7,6 @@
 mod receiver;
 mod sender;
 mod socket;
-mod system;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -15,5 +14,4 @@ mod waiting;
 pub use receiver::{Drops, PacketReceiver};
 pub use sender::{PacketSender, Replies};
 pub use socket::{Interface, MAX_DATAGRAM, enlarge, most_bytes, most_bytes_through};
-pub(super) use system::{is_away, may_pass};
 pub(super) use waiting::WaySender;

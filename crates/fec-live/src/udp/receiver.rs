@@ -3,6 +3,7 @@
 use super::super::LiveError;
 use super::super::address::Address;
 use super::super::chunk::{Arrival, Chunk};
+use super::super::system;
 use super::socket::{Bound, Interface, any, bind, enlarge, join, moved_to, wait_for};
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -10,7 +11,6 @@ use rustix::event::PollFlags;
 use socket2::SockRef;
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,7 @@ impl Open {
 
     /// Packets that came while the receive buffer was full; `None` if the system does not tell.
     fn dropped(&self) -> Option<u64> {
-        let inode = rustix::fs::fstat(self.socket.as_fd()).ok()?.st_ino.to_string();
-        let is_v4 = self.socket.local_addr().is_ok_and(|at| at.is_ipv4());
-        let table = std::fs::read_to_string(if is_v4 { "/proc/net/udp" } else { "/proc/net/udp6" }).ok()?;
-        // sl local remote st queues tr:when retrnsmt uid timeout inode ref pointer drops
-        let line = table.lines().find(|line| line.split_ascii_whitespace().nth(9) == Some(&inode))?;
-        let dropped: u64 = line.split_ascii_whitespace().nth(12)?.parse().ok()?;
-        Some(self.dropped_before + dropped)
+        Some(self.dropped_before + system::dropped(&self.socket)?)
     }
 }
 
@@ -171,7 +165,7 @@ impl PacketReceiver {
                     }
                 }
                 // An earlier packet of ours was refused; none was sent here, and it would change nothing.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(e) if system::is_refused(&e) => {}
                 done => return done,
             }
         }

@@ -1,9 +1,9 @@
 //! Sends packets, many with one system call where the kernel can.
 
 use super::super::address::Address;
+use super::super::system::{self, Reply};
 use super::socket::{Bound, HEADERS_V4, HEADERS_V6, Interface, MAX_DATAGRAM};
 use super::socket::{any, as_far_as_possible, moved_to, wait};
-use super::system;
 use fec_base::error::{Action, Error, Result};
 use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::PollFlags;
@@ -138,7 +138,7 @@ impl PacketSender {
     /// report the network's replies.
     fn learn_path(&self) -> io::Result<()> {
         as_far_as_possible(system::refuse_too_long(&self.socket, self.to.is_ipv4()))?;
-        self.state.enable_transport_errors((&self.socket).into())
+        system::report_replies(&self.state, &self.socket)
     }
 
     /// The address that packets go to.
@@ -181,7 +181,7 @@ impl PacketSender {
 
     fn check_path(&self) -> io::Result<()> {
         match self.replies.most {
-            Some(most) if most < self.longest => Err(io::Error::from_raw_os_error(libc::EMSGSIZE)),
+            Some(most) if most < self.longest => Err(system::too_long()),
             _ => Ok(()),
         }
     }
@@ -189,15 +189,15 @@ impl PacketSender {
     /// Takes in the network's replies. Returns whether there was any.
     fn hear(&mut self) -> bool {
         let mut any = false;
-        while let Ok(Some(error)) = self.state.recv_transport_error((&self.socket).into()) {
+        while let Some(reply) = system::reply(&self.state, &self.socket) {
             any = true;
-            match (error.mtu(), error.raw_errno) {
-                (Some(mtu), _) => {
+            match reply {
+                Reply::Longest(longest) => {
                     let headers = if self.to.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
-                    self.hear_of((mtu as usize).saturating_sub(headers));
+                    self.hear_of(longest.saturating_sub(headers));
                 }
-                (None, libc::ECONNREFUSED) => self.replies.refused += 1,
-                _ => self.replies.unreachable += 1,
+                Reply::Refused => self.replies.refused += 1,
+                Reply::Unreachable => self.replies.unreachable += 1,
             }
         }
         any
@@ -341,13 +341,13 @@ impl PacketSender {
                     continue;
                 }
                 Err(_) if now > len && self.state.max_gso_segments() <= 1 => continue,
-                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) && retries < RETRIES => {
+                Err(e) if system::is_full(&e) && retries < RETRIES => {
                     retries += 1;
                     std::thread::sleep(Duration::from_millis(1));
                     continue;
                 }
                 // A network that goes down is a loss like any other, and so is one that is not there yet.
-                Err(e) if system::is_away(&e) || is_gone(&e) || self.any_sent && is_outage(&e) => {
+                Err(e) if may_come_back(&e, self.any_sent) => {
                     self.away = e.raw_os_error();
                     self.unsent += (now / len) as u64;
                 }
@@ -359,15 +359,9 @@ impl PacketSender {
     }
 }
 
-/// Tells whether the interface of an open socket was taken away.
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
-}
-
-/// Tells whether an error may pass where packets have passed before.
-fn is_outage(error: &io::Error) -> bool {
-    let outages = [libc::EPERM, libc::ENOBUFS];
-    error.raw_os_error().is_some_and(|code| outages.contains(&code))
+/// Tells whether packets may pass again after an error.
+fn may_come_back(error: &io::Error, any_sent: bool) -> bool {
+    system::is_away(error) || system::is_gone(error) || any_sent && system::is_outage(error)
 }
 
 #[cfg(test)]

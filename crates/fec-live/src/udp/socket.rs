@@ -2,7 +2,7 @@
 
 use super::super::LiveError;
 use super::super::address::{Address, is_of_each_network};
-use super::system;
+use super::super::system;
 use fec_base::error::{Action, Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
@@ -153,19 +153,14 @@ pub fn most_bytes_through(socket: &UdpSocket) -> io::Result<usize> {
     let is_v4 = socket.peer_addr()?.is_ipv4();
     let headers = if is_v4 { HEADERS_V4 } else { HEADERS_V6 };
     match system::longest(socket, is_v4) {
-        Err(e) if is_unknown_option(&e) => Ok(MAX_DATAGRAM),
+        Err(e) if system::is_unknown_option(&e) => Ok(MAX_DATAGRAM),
         longest => longest.map(|longest| longest.saturating_sub(headers)),
     }
 }
 
-/// Tells whether a system does not know an option of sockets.
-fn is_unknown_option(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
-}
-
 pub(super) fn as_far_as_possible(done: io::Result<()>) -> io::Result<()> {
     match done {
-        Err(e) if is_unknown_option(&e) => Ok(()),
+        Err(e) if system::is_unknown_option(&e) => Ok(()),
         done => done,
     }
 }
@@ -193,6 +188,7 @@ pub(super) fn bind(to: SocketAddr, interface: &Interface) -> io::Result<UdpSocke
         socket.set_only_v6(false)?;
     }
     if to.ip().is_multicast() {
+        system::check_groups()?;
         // Several receivers of one group on a machine all get its packets.
         socket.set_reuse_address(true)?;
     }

@@ -3,9 +3,9 @@
 
 use super::super::LiveError;
 use super::super::address::Address;
+use super::super::system::is_unresolved_yet;
 use super::sender::{PacketSender, Replies};
 use super::socket::Interface;
-use super::system::is_unresolved_yet;
 use fec_base::error::{Action, Error, Result};
 use socket2::{Domain, Socket, Type};
 use std::io;

@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The right of everybody to read.
 const ALL_READ: u32 = 0o444;
@@ -378,6 +378,11 @@ pub(crate) fn temporary_folder() -> Option<PathBuf> {
 pub(crate) fn thread_time() -> Duration {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     FIRST.get_or_init(Instant::now).elapsed()
+}
+
+/// The time since 1970, by the system's clock; zero before that.
+pub fn since_1970() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
 /// A mapped file: none.
