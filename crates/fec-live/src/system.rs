@@ -244,7 +244,7 @@ pub(super) fn is_outage(error: &io::Error) -> bool {
 }
 
 /// Tells whether an earlier packet found nobody. Windows says that of a connection that was reset.
-pub(super) fn is_refused(error: &io::Error) -> bool {
+pub fn is_refused(error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => true,
         io::ErrorKind::ConnectionReset => cfg!(not(unix)),
