@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let path = Path::new("a file");
-        let system = || io::Error::from_raw_os_error(libc::ENOENT);
+        let system = || io::Error::from(io::ErrorKind::NotFound);
         let errors = [
             Error::io(Action::Read, path, system()),
             Error::io(Action::Write, path, io::Error::other(system())),

@@ -3,7 +3,7 @@
 use crate::io::system;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Names that are not told, each with the words in its place.
@@ -15,9 +15,15 @@ pub fn conceal(names: BTreeMap<Vec<u8>, String>) {
     CONCEALED.get_or_init(|| names);
 }
 
-/// The name of a file that these bytes are; `None` if this system has no such name. On Unix any bytes are one.
+/// The name of a file that these bytes are; `None` if this system has no such name, or would take it for something else.
+/// On Unix any bytes are one.
 pub fn of_file(bytes: Vec<u8>) -> Option<OsString> {
     system::name_of(bytes)
+}
+
+/// The path that these bytes are; `None` if this system has no such path. On Unix any bytes are one.
+pub fn of_path(bytes: Vec<u8>) -> Option<PathBuf> {
+    system::path_of(bytes)
 }
 
 /// A path or recorded name for people. Control characters and broken UTF-8 are escaped, so that no name can trick a

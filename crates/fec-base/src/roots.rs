@@ -63,7 +63,7 @@ pub fn parse_line(line: &[u8]) -> Option<Line> {
     if path.is_empty() {
         return None;
     }
-    Some(Line { root, path: Some(names::of_file(path)?.into()) })
+    Some(Line { root, path: Some(names::of_path(path)?) })
 }
 
 fn unescaped(path: &[u8]) -> Option<Vec<u8>> {

@@ -6,6 +6,11 @@
 //!                              └─▶ fecfile, fec-sidecar, fec-stores, fec-live, fec-bench: all the work
 //! ```
 
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, unused_imports, reason = "whatever serves sidecars alone is for Unix")
+)]
+
 mod line;
 mod plan;
 mod run;

@@ -2,8 +2,8 @@
 
 mod folder;
 
+pub(crate) use super::system::is_mount;
 pub use super::system::open_folder;
-pub(crate) use folder::is_mount;
 pub use folder::{FolderOut, is_shard_file};
 
 use super::look::{Look, Over};
@@ -133,6 +133,7 @@ pub fn open_special(path: &Path) -> Result<File> {
 
 /// Fails when `path` exists and may not be replaced.
 pub fn check_absent(path: &Path, policy: Policy) -> Result<()> {
+    system::check_name(path).map_err(|e| Error::io(Action::Write, path, e))?;
     let refused = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => ErrorKind::IsFolder,
         Ok(meta) if meta.is_symlink() => ErrorKind::IsSymlink,
@@ -151,9 +152,8 @@ pub fn check_folder(path: &Path) -> Result<()> {
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
-    let file = |path: &Path| fs::metadata(path).ok().and_then(|meta| system::identity(&meta));
     let same_place = place(a).is_some_and(|a| Some(a) == place(b));
-    same_place || file(a).is_some_and(|a| Some(a) == file(b))
+    same_place || system::identity(a).is_some_and(|a| Some(a) == system::identity(b))
 }
 
 /// The free bytes of the file system that a folder is on, if it counts them.
@@ -210,7 +210,7 @@ impl FileOut {
         let (temporary, file) =
             Temporary::beside(target, |path| system::create_new(path, mode)).map_err(fail)?;
         if let Some(old) = old {
-            set_mode_if_any(&file, system::mode(&old) & 0o777).map_err(fail)?;
+            if_any(system::keep_mode(&file, (target, &old))).map_err(fail)?;
         }
         // The lock shows other processes that the file is in use. Some file systems have no locks.
         let _ = system::lock_alone(&file);
@@ -442,5 +442,5 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
     out.commit(secret.len() as u64)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -27,7 +27,7 @@ pub fn look(path: &Path) -> io::Result<Stands> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Stands::Nothing),
         named => {
-            if let Some(wrong) = wrong_with(&named?)? {
+            if let Some(wrong) = wrong_with(&named?, None)? {
                 return Ok(Stands::Other(wrong));
             }
         }
@@ -40,7 +40,7 @@ pub fn look(path: &Path) -> io::Result<Stands> {
         Err(e) => return Err(e),
     };
     let meta = file.metadata()?;
-    Ok(match wrong_with(&meta)? {
+    Ok(match wrong_with(&meta, Some(&file))? {
         Some(wrong) => Stands::Other(wrong),
         None => Stands::Own(file, meta),
     })
@@ -48,12 +48,13 @@ pub fn look(path: &Path) -> io::Result<Stands> {
 
 const LINK: &str = "it is a symbolic link";
 
-fn wrong_with(meta: &Metadata) -> io::Result<Option<&'static str>> {
+/// The reason against an entry; `file` is the entry, once it is open.
+fn wrong_with(meta: &Metadata, file: Option<&File>) -> io::Result<Option<&'static str>> {
     Ok(match meta {
         _ if meta.is_symlink() => Some(LINK),
         _ if !meta.is_file() => Some("it is no regular file"),
-        _ if !system::is_mine(system::owner(meta)?) => Some("it belongs to another user"),
-        _ if system::links(meta) > 1 => Some("it has other names too"),
+        _ if !system::is_own(meta, file)? => Some("it belongs to another user"),
+        _ if system::links(meta, file) > 1 => Some("it has other names too"),
         _ => None,
     })
 }
@@ -90,7 +91,7 @@ pub fn planted(path: &Path) -> io::Result<Option<&'static str>> {
     }))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};

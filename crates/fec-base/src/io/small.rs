@@ -76,7 +76,7 @@ pub fn read_text(path: &Path, most: usize) -> io::Result<Zeroizing<String>> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -29,12 +29,12 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file.
+    /// The stamp of an open file, which has these metadata.
     ///
     /// # Errors
     /// `Unsupported` on a system that does not tell when a file was changed.
-    pub fn of(meta: &Metadata) -> io::Result<Stamp> {
-        Ok(Stamp { len: meta.len(), times: system::times(meta)? })
+    pub fn of(file: &File, meta: &Metadata) -> io::Result<Stamp> {
+        Ok(Stamp { len: meta.len(), times: system::times(file, meta)? })
     }
 }
 
@@ -50,7 +50,7 @@ impl SourceFile {
             context.progress.note(Notice::OpenElsewhere { path });
         }
         let meta = file.metadata().map_err(fail)?;
-        let stamp = Stamp::of(&meta).map_err(fail)?;
+        let stamp = Stamp::of(&file, &meta).map_err(fail)?;
         let map = if context.settings.map && stamp.len > 0 {
             FencedMap::new(&file).inspect_err(|e| tracing::debug!("not mapped, read instead: {e}")).ok()
         } else {
@@ -95,7 +95,7 @@ impl SourceFile {
     /// Fails if the file was changed since it was opened. The lease ends here, so that waiting writers need not wait
     /// until the output is on the disk; later reads rely on the stamp alone.
     pub fn check_unchanged(&self) -> Result<()> {
-        let now = self.file.metadata().and_then(|meta| Stamp::of(&meta));
+        let now = self.file.metadata().and_then(|meta| Stamp::of(&self.file, &meta));
         if now.map_err(|e| Error::io(Action::Read, self.path.as_path(), e))? != self.stamp {
             return Err(self.changed());
         }

@@ -325,7 +325,6 @@ mod tests {
     use super::*;
     use crate::context::Meter;
     use crate::error::Action;
-    use rustix::process::{Pid, test_kill_process};
 
     /// The paths of removed leftovers.
     #[derive(Default)]
@@ -343,6 +342,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_folder_goes_away_with_all_in_it_and_nothing_that_links_in_it_lead_to() {
         let place = tempfile::tempdir().expect("a scratch folder");
@@ -359,6 +359,7 @@ mod tests {
         assert!(!folder.exists() && outside.join("precious").exists());
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_system_that_does_not_tell_where_it_is_knows_nothing_of_other_processes() {
         let nowhere = tempfile::tempdir().expect("a scratch folder");
@@ -371,11 +372,13 @@ mod tests {
     #[test]
     fn of_temporary_files_only_those_that_are_surely_stale_go_away() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let dead = (1..).map(|n| 4_000_000 + n).find(|pid| {
-            Pid::from_raw(*pid).is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
-        });
+        let dead = (1..).map(|n| 4_000_000 + n).find(|pid| system::is_gone(*pid));
         let (dead, alive) = (dead.expect("a number of no process"), std::process::id());
-        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        let mut child = match cfg!(windows) {
+            true => std::process::Command::new("cmd").args(["/c", "exit"]).spawn(),
+            false => std::process::Command::new("true").spawn(),
+        }
+        .expect("a process");
         let ended = child.id();
         while !system::is_gone(ended.cast_signed()) {
             std::thread::sleep(Duration::from_millis(1));

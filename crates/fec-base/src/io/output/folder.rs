@@ -24,10 +24,11 @@ const SYNCS: usize = 4;
 pub struct FolderOut {
     target: PathBuf,
     policy: Policy,
-    temporary: Temporary,
+    // These are closed before the folder is removed: some file systems keep names of open files.
     files: Vec<File>,
     /// The locked folder; the lock shows other processes that it is in use.
     pub(super) lock: Option<File>,
+    temporary: Temporary,
     /// A disk is mounted at the target, which can be filled and not replaced.
     is_mount: bool,
 }
@@ -40,7 +41,7 @@ impl FolderOut {
         let fail = |e: io::Error| Error::io(Action::Create, target, e);
         let old = fs::symlink_metadata(target).ok().filter(|meta| meta.is_dir());
         let create = |path: &Path| system::create_folder(path, policy.of_folder());
-        let is_mount = old.is_some() && is_mount(target);
+        let is_mount = old.is_some() && system::is_mount(target);
         let place = if is_mount { target.join("files") } else { target.to_path_buf() };
         let (temporary, ()) = Temporary::beside(&place, create).map_err(fail)?;
         // Some file systems have no locks.
@@ -54,7 +55,7 @@ impl FolderOut {
             files.push(system::create_new(&path, policy.permissions).map_err(fail)?);
         }
         if let Some(old) = old {
-            if_any(system::set_mode_at(temporary.path(), system::mode(&old) & 0o7777)).map_err(fail)?;
+            if_any(system::keep_mode_of_folder(temporary.path(), (target, &old))).map_err(fail)?;
         }
         Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock, is_mount })
     }
@@ -62,6 +63,7 @@ impl FolderOut {
     /// Fails when `target` exists and may not be replaced. Without `force` only an empty folder may be replaced, with
     /// it also a folder of shard files alone.
     pub fn check(target: &Path, policy: Policy) -> Result<()> {
+        system::check_name(target).map_err(|e| Error::io(Action::Write, target, e))?;
         let Ok(meta) = fs::symlink_metadata(target) else { return Ok(()) };
         if !meta.is_dir() {
             return Err(Error::at(Action::Write, target, ErrorKind::NotAFolder));
@@ -130,14 +132,6 @@ impl NewObjects for FolderOut {
     }
 }
 
-/// Tells whether a disk is mounted at a folder.
-pub(crate) fn is_mount(folder: &Path) -> bool {
-    let device = |path: &Path| {
-        fs::metadata(path).ok().and_then(|meta| system::identity(&meta)).map(|(device, _)| device)
-    };
-    device(folder).is_some_and(|of| device(&folder.join("..")).is_some_and(|above| above != of))
-}
-
 /// Moves the files of a folder to the folder that it lies in. Each is whole when it appears. With `force`, shard files
 /// that were there are removed afterwards: the new ones are enough by then.
 fn fill(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
@@ -155,7 +149,7 @@ fn fill(from: &Path, to: &Path, policy: Policy) -> io::Result<()> {
 /// Renames a folder into place. With `force` an old folder is removed afterwards, once the new name is durable:
 /// otherwise a loss of power could bring back the old name without its contents.
 pub(super) fn replace_folder(from: &Path, to: &Path, policy: Policy, of: Option<&File>) -> io::Result<()> {
-    match fs::rename(from, to) {
+    match system::rename_folder(from, to) {
         // Without `force` the folder was empty when checked, so newer files in it are not ours.
         Err(e) if policy.force && e.kind() == io::ErrorKind::DirectoryNotEmpty => {
             let exchange = || system::exchange(from, to).map_err(cannot_exchange);

@@ -1,11 +1,12 @@
-//! The border on a system of which nothing is known but Rust's own library: WASI, where a page in a browser opens
+//! The border on a system of which nothing is known but Rust's own library, such as WASI, where a page in a browser opens
 //! objects of its own.
 //!
 //! Nobody knows there who owns a file, who else may read it, or whether another process has it. Files that stand there
 //! are not replaced, and new ones cannot be kept from others: whatever would need that is refused.
 
+pub(crate) use super::unmapped::FencedMap;
+
 use crate::io::look::{Look, Over};
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
@@ -24,6 +25,19 @@ fn lacking<T>(what: &str) -> io::Result<T> {
 /// The name that these bytes are; `None` if the system has no such name.
 pub(crate) fn name_of(bytes: Vec<u8>) -> Option<OsString> {
     String::from_utf8(bytes).ok().map(OsString::from)
+}
+
+/// The path that these bytes are; `None` if the system has no such path.
+pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    name_of(bytes).map(PathBuf::from)
+}
+
+/// Fails if the system would take this name for something else: no such name is known.
+///
+/// # Errors
+/// None.
+pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// The names in a folder, in no order.
@@ -50,16 +64,21 @@ pub fn mode(meta: &Metadata) -> u32 {
     if meta.is_dir() { 0o040_777 } else { 0o100_666 }
 }
 
-/// The device that an entry is on, and its number there; `None` if the system does not tell.
-pub fn identity(_meta: &Metadata) -> Option<(u64, u64)> {
+/// The device that an entry is on, and its number there: not known.
+pub fn identity(_path: &Path) -> Option<(u64, u64)> {
     None
+}
+
+/// Tells whether a disk is surely mounted at a folder.
+pub(crate) fn is_mount(_folder: &Path) -> bool {
+    false
 }
 
 /// The times, in seconds and nanoseconds, of the last write to a file and of the last change of any kind.
 ///
 /// # Errors
 /// `Unsupported`: a file that changes while it is read could go unnoticed by the first alone.
-pub(crate) fn times(_meta: &Metadata) -> io::Result<[(i64, i64); 2]> {
+pub(crate) fn times(_file: &File, _meta: &Metadata) -> io::Result<[(i64, i64); 2]> {
     lacking("time of the last change of a file")
 }
 
@@ -76,8 +95,16 @@ pub(crate) fn is_mine(_owner: u32) -> bool {
     false
 }
 
+/// Tells whether an entry belongs to this user.
+///
+/// # Errors
+/// `Unsupported`.
+pub(crate) fn is_own(_meta: &Metadata, _file: Option<&File>) -> io::Result<bool> {
+    lacking("owners of files")
+}
+
 /// The number of names that a file has, as far as the system tells.
-pub(crate) fn links(_meta: &Metadata) -> u64 {
+pub(crate) fn links(_meta: &Metadata, _file: Option<&File>) -> u64 {
     1
 }
 
@@ -183,11 +210,19 @@ pub(crate) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     lacking("permissions")
 }
 
-/// Gives an entry these permissions.
+/// Gives a new file the permissions of the old one that it is to replace.
 ///
 /// # Errors
 /// `Unsupported`.
-pub(crate) fn set_mode_at(_path: &Path, _mode: u32) -> io::Result<()> {
+pub(crate) fn keep_mode(_new: &File, (_path, _old): (&Path, &Metadata)) -> io::Result<()> {
+    lacking("permissions")
+}
+
+/// Gives a new folder the permissions of the old one that it is to replace.
+///
+/// # Errors
+/// `Unsupported`.
+pub(crate) fn keep_mode_of_folder(_new: &Path, (_path, _old): (&Path, &Metadata)) -> io::Result<()> {
     lacking("permissions")
 }
 
@@ -283,6 +318,14 @@ pub fn rename(from: &Path, to: &Path, over: Over) -> io::Result<()> {
         }
         done => done,
     }
+}
+
+/// Gives a folder another name, which may be that of an empty folder.
+///
+/// # Errors
+/// `DirectoryNotEmpty`; those of the system.
+pub(crate) fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
 }
 
 /// The look of an open file: not known.
@@ -391,28 +434,6 @@ pub(crate) fn thread_time() -> Duration {
 /// The time since 1970, by the system's clock; zero before that.
 pub fn since_1970() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
-}
-
-/// A mapped file: none.
-#[derive(Debug)]
-pub(crate) struct FencedMap(Infallible);
-
-impl FencedMap {
-    /// Maps the whole of a file.
-    ///
-    /// # Errors
-    /// `Unsupported`.
-    pub(crate) fn new(_file: &File) -> io::Result<FencedMap> {
-        lacking("maps of files")
-    }
-
-    /// Copies the bytes from an offset.
-    ///
-    /// # Errors
-    /// None: there is no map.
-    pub(crate) fn copy(&self, _offset: usize, _out: &mut [u8]) -> io::Result<()> {
-        match self.0 {}
-    }
 }
 
 #[cfg(test)]

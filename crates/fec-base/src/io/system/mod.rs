@@ -4,25 +4,41 @@
 //! |---|---|
 //! | `unix.rs` | the border on Unix |
 //! | `unixes.rs`, `naming.rs` | what Unixes, and file systems, do differently |
+//! | `windows/` | the border on Windows |
+//! | `reserved.rs` | names that Windows takes for something else |
 //! | `elsewhere.rs` | the border on a system of which nothing is known but Rust's own library, such as WASI |
+//! | `unmapped.rs` | maps of files, where there are none |
 //!
 //! A function has the same signature on either side. A call that a system lacks is an error, which callers know from
 //! file systems that lack it: no promise is weakened in silence.
 
-#[cfg(any(test, not(unix)))]
-#[cfg_attr(unix, allow(dead_code, unreachable_pub, reason = "only its tests run on Unix"))]
+#[cfg(any(test, not(any(unix, windows))))]
+#[cfg_attr(
+    any(unix, windows),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "only its tests run there")
+)]
 mod elsewhere;
 #[cfg(unix)]
 pub mod naming;
+#[cfg(any(test, windows))]
+#[cfg_attr(not(windows), allow(dead_code, reason = "only its tests run elsewhere"))]
+mod reserved;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
 pub(super) mod unixes;
+#[cfg(any(test, not(unix)))]
+#[cfg_attr(unix, allow(dead_code, reason = "only tests have it on Unix"))]
+mod unmapped;
+#[cfg(windows)]
+mod windows;
 
-#[cfg(not(unix))]
+#[cfg(not(any(unix, windows)))]
 pub use elsewhere::*;
 #[cfg(unix)]
 pub use unix::*;
+#[cfg(windows)]
+pub use windows::*;
 
 use std::io;
 

@@ -31,6 +31,19 @@ pub(crate) fn name_of(bytes: Vec<u8>) -> Option<OsString> {
     Some(OsString::from_vec(bytes))
 }
 
+/// The path that these bytes are; `None` if the system has no such path.
+pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    name_of(bytes).map(PathBuf::from)
+}
+
+/// Fails if the system would take this name for something else: Unix takes none so.
+///
+/// # Errors
+/// None.
+pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// The names in a folder, in no order.
 ///
 /// # Errors
@@ -93,16 +106,22 @@ pub fn mode(meta: &Metadata) -> u32 {
     meta.mode()
 }
 
-/// The device that an entry is on, and its number there; `None` if the system does not tell.
-pub fn identity(meta: &Metadata) -> Option<(u64, u64)> {
-    Some((meta.dev(), meta.ino()))
+/// The device that an entry is on, and its number there, through links; `None` if there is none.
+pub fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+/// Tells whether a disk is mounted at a folder.
+pub(crate) fn is_mount(folder: &Path) -> bool {
+    let device = |path: &Path| identity(path).map(|(device, _)| device);
+    device(folder).is_some_and(|of| device(&folder.join("..")).is_some_and(|above| above != of))
 }
 
 /// The times, in seconds and nanoseconds, of the last write to a file and of the last change of any kind.
 ///
 /// # Errors
 /// `Unsupported` if the system does not tell both.
-pub(crate) fn times(meta: &Metadata) -> io::Result<[(i64, i64); 2]> {
+pub(crate) fn times(_file: &File, meta: &Metadata) -> io::Result<[(i64, i64); 2]> {
     Ok([(meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec())])
 }
 
@@ -119,8 +138,16 @@ pub(crate) fn is_mine(owner: u32) -> bool {
     owner == 0 || owner == geteuid().as_raw()
 }
 
-/// The number of names that a file has.
-pub(crate) fn links(meta: &Metadata) -> u64 {
+/// Tells whether an entry belongs to this user, or to root; `file` is the entry, once it is open.
+///
+/// # Errors
+/// None.
+pub(crate) fn is_own(meta: &Metadata, _file: Option<&File>) -> io::Result<bool> {
+    Ok(is_mine(meta.uid()))
+}
+
+/// The number of names that a file has; `file` is the same one, once it is open.
+pub(crate) fn links(meta: &Metadata, _file: Option<&File>) -> u64 {
     meta.nlink()
 }
 
@@ -217,12 +244,23 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Gives an entry these permissions.
+/// Gives a new file the permissions of the old one that it is to replace.
 ///
 /// # Errors
 /// Those of the system.
-pub(crate) fn set_mode_at(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(mode))
+pub(crate) fn keep_mode(new: &File, (_path, old): (&Path, &Metadata)) -> io::Result<()> {
+    match mode(old) & 0o777 {
+        same if mode(&new.metadata()?) & 0o7777 == same => Ok(()),
+        kept => set_mode(new, kept),
+    }
+}
+
+/// Gives a new folder the permissions of the old one that it is to replace.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn keep_mode_of_folder(new: &Path, (_path, old): (&Path, &Metadata)) -> io::Result<()> {
+    fs::set_permissions(new, Permissions::from_mode(mode(old) & 0o7777))
 }
 
 /// Tells whether an error means that a file system has no permissions, or lacks another feature.
@@ -321,6 +359,14 @@ pub(crate) fn is_gone(process: i32) -> bool {
 pub fn rename(from: &Path, to: &Path, over: Over) -> io::Result<()> {
     let [from, to] = [from, to].map(|path| Name { folder: CWD, name: path.as_os_str() });
     naming::rename(from, to, over)
+}
+
+/// Gives a folder another name, which may be that of an empty folder.
+///
+/// # Errors
+/// `DirectoryNotEmpty`; those of the system.
+pub(crate) fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
 }
 
 /// Moves files of these names from a folder to another, neither of them a link.

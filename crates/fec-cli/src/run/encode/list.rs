@@ -210,7 +210,7 @@ enum Entry {
 }
 
 fn place(path: &Path) -> Option<Entry> {
-    match identity(&std::fs::metadata(path).ok()?) {
+    match identity(path) {
         Some((device, number)) => Some(Entry::Numbered(device, number)),
         None => std::fs::canonicalize(path).ok().map(Entry::At),
     }

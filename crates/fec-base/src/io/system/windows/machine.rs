@@ -1,0 +1,195 @@
+//! What the machine has besides names: free bytes, holes in files, locks, processes and clocks; and what errors mean.
+
+use super::handle::{done, handle, is_any, owned, wide};
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::mem::size_of;
+use std::ops::Range;
+use std::os::windows::fs::MetadataExt;
+use std::path::Path;
+use std::ptr::{null, null_mut};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use windows_sys::Win32::Foundation::{
+    ERROR_COMMITMENT_LIMIT, ERROR_CRC, ERROR_DISK_OPERATION_FAILED, ERROR_INVALID_PARAMETER, ERROR_IO_DEVICE,
+    ERROR_MORE_DATA, ERROR_NO_SYSTEM_RESOURCES, ERROR_NOT_ENOUGH_MEMORY, ERROR_OUTOFMEMORY, ERROR_READ_FAULT,
+    ERROR_SECTOR_NOT_FOUND, ERROR_SEEK, ERROR_TOO_MANY_OPEN_FILES, ERROR_WORKING_SET_QUOTA, FILETIME, HANDLE,
+    WAIT_OBJECT_0,
+};
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_ATTRIBUTE_SPARSE_FILE, GetDiskFreeSpaceExW, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY,
+    LockFileEx, UnlockFileEx,
+};
+use windows_sys::Win32::System::IO::{DeviceIoControl, OVERLAPPED};
+use windows_sys::Win32::System::Ioctl::{
+    FILE_ALLOCATED_RANGE_BUFFER, FILE_ZERO_DATA_INFORMATION, FSCTL_QUERY_ALLOCATED_RANGES, FSCTL_SET_SPARSE,
+    FSCTL_SET_ZERO_DATA,
+};
+use windows_sys::Win32::System::Threading::{
+    GetCurrentThread, GetThreadTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
+    WaitForSingleObject,
+};
+
+/// The bytes of the file system that a folder is on, and those that this user may still fill.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn room(folder: &Path) -> io::Result<(u64, u64)> {
+    let (folder, mut free, mut all) = (wide(folder)?, 0, 0);
+    // SAFETY: `folder` ends with a zero; both numbers are writable, and the third may be left out.
+    let told = unsafe { GetDiskFreeSpaceExW(folder.as_ptr(), &raw mut free, &raw mut all, null_mut()) };
+    done(told).map(|()| (all, free))
+}
+
+/// Gives a file system an order about an open file; the number of bytes that it answered.
+fn control<I, O>(file: &File, code: u32, input: Option<&I>, out: Option<&mut O>) -> io::Result<u32> {
+    let (given, given_len) =
+        input.map_or((null(), 0), |input| ((&raw const *input).cast::<c_void>(), size_of::<I>() as u32));
+    let (to, len) =
+        out.map_or((null_mut(), 0), |out| ((&raw mut *out).cast::<c_void>(), size_of::<O>() as u32));
+    let mut answered = 0;
+    // SAFETY: the handle is open as long as `file` is borrowed, and not overlapped; both pointers lead to as many bytes as
+    // is said, or there are none. All orders below answer with numbers, for which any bytes will do.
+    let result = unsafe {
+        DeviceIoControl(handle(file), code, given, given_len, to, len, &raw mut answered, null_mut())
+    };
+    match done(result) {
+        Err(e) if !is_any(&e, &[ERROR_MORE_DATA]) => Err(e),
+        _ => Ok(answered),
+    }
+}
+
+/// The next range of stored bytes of a file from `at` on, as [`ReadAt::next_data`](crate::io::ReadAt::next_data).
+pub(crate) fn next_data(file: &File, at: u64) -> Option<Range<u64>> {
+    let Ok(meta) = file.metadata() else { return Some(at..u64::MAX) };
+    if at >= meta.len() {
+        return None;
+    }
+    let Ok(from) = i64::try_from(at) else { return Some(at..u64::MAX) };
+    if meta.file_attributes() & FILE_ATTRIBUTE_SPARSE_FILE == 0 {
+        return Some(at..u64::MAX);
+    }
+    let asked = FILE_ALLOCATED_RANGE_BUFFER { FileOffset: from, Length: i64::MAX - from };
+    let mut range = FILE_ALLOCATED_RANGE_BUFFER::default();
+    match control(file, FSCTL_QUERY_ALLOCATED_RANGES, Some(&asked), Some(&mut range)) {
+        // The file system does not tell.
+        Err(_) => Some(at..u64::MAX),
+        Ok(0) => None,
+        Ok(_) => {
+            let [start, len] = [range.FileOffset, range.Length].map(|number| number.max(0) as u64);
+            Some(start.max(at)..start + len)
+        }
+    }
+}
+
+/// Makes a range of a file zeros that take no room. False: the file system has no holes, and nothing changed.
+pub fn make_hole(file: &File, at: u64, len: u64) -> bool {
+    let [Ok(from), Ok(end)] = [at, at.saturating_add(len)].map(i64::try_from) else { return false };
+    let zeros = FILE_ZERO_DATA_INFORMATION { FileOffset: from, BeyondFinalZero: end };
+    control::<(), ()>(file, FSCTL_SET_SPARSE, None, None).is_ok()
+        && control::<_, ()>(file, FSCTL_SET_ZERO_DATA, Some(&zeros), None).is_ok()
+}
+
+/// The byte that is locked: other processes cannot read or write the locked bytes of a file, and no file is as long.
+fn lock_place() -> OVERLAPPED {
+    let mut place = OVERLAPPED::default();
+    place.Anonymous.Anonymous.OffsetHigh = 1 << 30;
+    place
+}
+
+/// Locks a file for this process alone, as long as it is open, without waiting.
+///
+/// # Errors
+/// Those of the system, and that another process has it; that of a folder, which cannot be locked.
+pub(crate) fn lock_alone(file: &File) -> io::Result<()> {
+    let (mut place, how) = (lock_place(), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY);
+    // SAFETY: the handle is open as long as `file` is borrowed, and not overlapped: the call ends before it returns.
+    let locked = unsafe { LockFileEx(handle(file), how, 0, 1, 0, &raw mut place) };
+    done(locked)
+}
+
+/// Takes the lock off a file.
+pub(crate) fn unlock(file: &File) {
+    let mut place = lock_place();
+    // SAFETY: as in `lock_alone`.
+    let _ = unsafe { UnlockFileEx(handle(file), 0, 1, 0, &raw mut place) };
+}
+
+/// The number of this process.
+pub(crate) fn process() -> u32 {
+    std::process::id()
+}
+
+/// Tells whether a process is gone, or has ended while others still have it open.
+pub(crate) fn is_gone(process: i32) -> bool {
+    let Ok(process) = u32::try_from(process) else { return false };
+    let rights = PROCESS_SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION;
+    // SAFETY: the call takes no pointer.
+    let opened: HANDLE = unsafe { OpenProcess(rights, 0, process) };
+    match owned(opened) {
+        Err(e) => is_any(&e, &[ERROR_INVALID_PARAMETER]),
+        Ok(open) => {
+            // SAFETY: the handle is open as long as `open` lives.
+            let state = unsafe { WaitForSingleObject(handle(&open), 0) };
+            state == WAIT_OBJECT_0
+        }
+    }
+}
+
+/// Tells whether a read failed because of its place, so that other places may still be readable.
+pub(crate) fn is_bad_place(error: &io::Error) -> bool {
+    const BAD: [u32; 6] = [
+        ERROR_CRC,
+        ERROR_SEEK,
+        ERROR_SECTOR_NOT_FOUND,
+        ERROR_READ_FAULT,
+        ERROR_IO_DEVICE,
+        ERROR_DISK_OPERATION_FAILED,
+    ];
+    is_any(error, &BAD)
+}
+
+/// Tells whether the process or the machine caused an error, and not the file.
+pub fn is_shortage(error: &io::Error) -> bool {
+    const SHORT: [u32; 6] = [
+        ERROR_TOO_MANY_OPEN_FILES,
+        ERROR_NOT_ENOUGH_MEMORY,
+        ERROR_OUTOFMEMORY,
+        ERROR_NO_SYSTEM_RESOURCES,
+        ERROR_COMMITMENT_LIMIT,
+        ERROR_WORKING_SET_QUOTA,
+    ];
+    is_any(error, &SHORT)
+}
+
+/// The time that a core has worked for the calling thread.
+pub(crate) fn thread_time() -> Duration {
+    let [mut made, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
+    // SAFETY: the call takes no pointer and cannot fail; its handle needs no closing.
+    let thread = unsafe { GetCurrentThread() };
+    // SAFETY: the handle is that of this thread, and all four are writable.
+    let _ = unsafe { GetThreadTimes(thread, &raw mut made, &raw mut ended, &raw mut kernel, &raw mut user) };
+    let ticks = |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+    let ticks = ticks(kernel) + ticks(user);
+    Duration::new(ticks / 10_000_000, (ticks % 10_000_000) as u32 * 100)
+}
+
+/// A time since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Timespec {
+    /// Whole seconds.
+    pub tv_sec: i64,
+    /// Nanoseconds above them.
+    pub tv_nsec: i64,
+}
+
+/// The time by the system's clock, exact to some milliseconds.
+pub fn coarse_time() -> Timespec {
+    let time = since_1970();
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
+}
+
+/// [`coarse_time`] as the time since 1970; zero before that.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
