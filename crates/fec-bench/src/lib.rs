@@ -63,6 +63,7 @@ mod report;
 mod rows;
 mod slices;
 mod stats;
+mod system;
 mod table;
 mod ticks;
 mod words;

@@ -4,7 +4,7 @@
 //! slice was disturbed. A competitor on the same core therefore costs slices, and moves no median.
 
 use crate::stats::Summary;
-use rustix::time::{ClockId, clock_gettime};
+use crate::system::{TELLS_DISTURBANCES, thread_time};
 use std::time::{Duration, Instant};
 
 /// Longest slice of the thread's own work, unless a single call is longer.
@@ -16,29 +16,24 @@ const SHORTEST: Duration = Duration::from_micros(100);
 /// Lead of the wall over the thread's clock in an undisturbed slice: the time of reading two clocks.
 const SLACK: Duration = Duration::from_micros(4);
 
-/// The calling thread's time on a core.
-fn on_core() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
-
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     wall: Instant,
-    core: Duration,
+    core: Option<Duration>,
 }
 
 impl Moment {
     pub(crate) fn now() -> Moment {
-        Moment { wall: Instant::now(), core: on_core() }
+        Moment { wall: Instant::now(), core: thread_time() }
     }
 
     /// The slice from here to now.
     pub(crate) fn until_now(self) -> Slice {
         // By this order, the core's stretch encloses the wall's at one end and is enclosed at the other.
         let wall = self.wall.elapsed();
-        Slice { wall, core: on_core().saturating_sub(self.core) }
+        let core = thread_time().zip(self.core).map(|(now, before)| now.saturating_sub(before));
+        Slice { wall, core: core.unwrap_or(wall) }
     }
 }
 
@@ -74,7 +69,8 @@ pub(crate) struct Slices {
     slices: Vec<Slice>,
     /// Calls of the work in each slice.
     calls: u32,
-    /// True if the work runs on other threads too: their disturbances are unseen, so no slice is dropped.
+    /// True if the work runs on other threads too: their disturbances are unseen, so no slice is dropped. The same
+    /// holds where the system tells of no thread's.
     spread: bool,
 }
 
@@ -82,7 +78,7 @@ impl Slices {
     /// Slices for work that is called `calls` times in each; `spread` says that it runs on more threads than the
     /// caller's.
     pub(crate) fn new(calls: u32, spread: bool) -> Slices {
-        Slices { slices: Vec::new(), calls: calls.max(1), spread }
+        Slices { slices: Vec::new(), calls: calls.max(1), spread: spread || !TELLS_DISTURBANCES }
     }
 
     pub(crate) fn add(&mut self, slice: Slice) {

@@ -5,7 +5,8 @@ use super::message::{Message, Reason};
 use super::terms::Result;
 use fec_live::Chunk;
 use fec_live::address::Address;
-use fec_live::udp::{MAX_DATAGRAM, PacketReceiver, most_bytes_through};
+use fec_live::udp::{MAX_DATAGRAM, PacketReceiver, is_refused, most_bytes_through};
+use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -34,9 +35,9 @@ impl Conversation {
     pub(super) fn open(to: &Address, nonce: u64, is_patient: bool) -> Result<Conversation> {
         let peer = to.destination()?;
         check_one_machine(peer)?;
-        let fail = |cause: io::Error| match cause.raw_os_error() {
+        let fail = |cause: io::Error| match Errno::from_io_error(&cause) {
             // The address is a broadcast address, which only the system can tell from others.
-            Some(libc::EACCES) => LinkError::NotOneMachine(peer),
+            Some(Errno::ACCESS) => LinkError::NotOneMachine(peer),
             _ => LinkError::Network { address: peer, cause },
         };
         let any: IpAddr = match peer {
@@ -62,9 +63,9 @@ impl Conversation {
     }
 
     pub(super) fn network(&self, cause: io::Error) -> LinkError {
-        match cause.kind() {
-            io::ErrorKind::ConnectionRefused => LinkError::NobodyListens(self.peer),
-            _ => LinkError::Network { address: self.peer, cause },
+        match is_refused(&cause) {
+            true => LinkError::NobodyListens(self.peer),
+            false => LinkError::Network { address: self.peer, cause },
         }
     }
 
@@ -72,11 +73,11 @@ impl Conversation {
     pub(super) fn say(&self, message: &Message) -> Result<bool> {
         match self.socket.send(&message.bytes(self.session)) {
             Ok(_) => Ok(true),
-            Err(e) => match e.raw_os_error() {
-                Some(libc::EMSGSIZE) => Ok(false),
+            Err(e) => match Errno::from_io_error(&e) {
+                Some(Errno::MSGSIZE) => Ok(false),
                 // This counts as a loss.
-                Some(libc::EAGAIN | libc::ENOBUFS) => Ok(true),
-                Some(libc::ECONNREFUSED) if self.is_patient => Ok(true),
+                Some(Errno::WOULDBLOCK | Errno::NOBUFS) => Ok(true),
+                _ if self.is_patient && is_refused(&e) => Ok(true),
                 _ => Err(self.network(e)),
             },
         }
@@ -107,7 +108,7 @@ impl Conversation {
                         return Ok(Vec::new());
                     }
                 }
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                Err(e) if is_refused(&e) => {
                     if !self.is_patient {
                         return Err(self.network(e));
                     }
@@ -186,8 +187,8 @@ impl Conversation {
 
 /// Tells whether an error belongs to earlier datagrams, and sending can go on.
 fn is_passing(error: &io::Error) -> bool {
-    let passing = [libc::EMSGSIZE, libc::EHOSTUNREACH, libc::ENETUNREACH, libc::ENETDOWN, libc::EINTR];
-    error.raw_os_error().is_some_and(|code| passing.contains(&code))
+    let passing = [Errno::MSGSIZE, Errno::HOSTUNREACH, Errno::NETUNREACH, Errno::NETDOWN, Errno::INTR];
+    Errno::from_io_error(error).is_some_and(|code| passing.contains(&code))
 }
 
 /// Refuses groups, the broadcast address, and addresses that cannot be sent to.

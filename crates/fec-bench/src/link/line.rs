@@ -8,7 +8,7 @@ use super::terms::{Result, SILENCE, nanoseconds};
 use super::watcher::LinkWatcher;
 use fec_live::impair::Channel;
 use fec_live::pace::Pace;
-use fec_live::udp::PacketSender;
+use fec_live::udp::{PacketSender, is_refused};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -164,9 +164,9 @@ impl<'a> Line<'a> {
 
     fn note(&mut self, sent: io::Result<()>) {
         if let Err(e) = sent {
-            let cause = match e.kind() {
-                io::ErrorKind::ConnectionRefused => LinkError::Silent(self.talk.peer),
-                _ => self.talk.network(e),
+            let cause = match is_refused(&e) {
+                true => LinkError::Silent(self.talk.peer),
+                false => self.talk.network(e),
             };
             self.stop.get_or_insert(Stop::Failed(cause));
         }

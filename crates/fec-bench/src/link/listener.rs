@@ -6,13 +6,14 @@ use super::delay::{Jitter, Transits};
 use super::error::LinkError;
 use super::intake::{self, Next};
 use super::message::{
-    Arrived, Content, Data, Message, Reason, SMALLEST_PROBE, Sent, SoFar, UNKNOWN, Wish, other_version,
-    read_stamp, version,
+    Arrived, Content, Data, Message, Reason, SMALLEST_PROBE, Sent, SoFar, Wish, other_version, read_stamp,
+    version,
 };
 use super::report::{LinkReport, Role};
-use super::terms::{ALIVE, LONGEST, Result, SILENCE, filler, nanoseconds, on_cores};
+use super::terms::{ALIVE, LONGEST, Result, SILENCE, UNKNOWN, filler, nanoseconds, on_cores_since};
 use super::tracker::Tracker;
 use super::watcher::LinkWatcher;
+use crate::system::process_time;
 use fec_base::error::Action;
 use fec_core::window::{Decoder, Event, Limits};
 use fec_live::address::Address;
@@ -223,7 +224,7 @@ struct Session<'a> {
     recovery: Option<Recovered>,
     drops: Drops,
     dropped_before: Option<u64>,
-    on_cores_before: Duration,
+    on_cores_before: Option<Duration>,
     /// The sender's account, and the time of its first arrival.
     told: Option<Sent>,
     told_at: Instant,
@@ -275,7 +276,7 @@ impl<'a> Session<'a> {
             recovery,
             dropped_before: drops.count(),
             drops,
-            on_cores_before: on_cores(),
+            on_cores_before: process_time(),
             told: None,
             told_at: now,
             data_at: now,
@@ -445,7 +446,7 @@ impl<'a> Session<'a> {
             longest_burst: counts.longest_burst,
             bytes: self.bytes,
             time: self.span.map_or(0, |(first, last)| last.saturating_sub(first).max(0) as u64),
-            on_cores: nanoseconds(on_cores().saturating_sub(self.on_cores_before)),
+            on_cores: on_cores_since(self.on_cores_before),
             dropped: match (self.drops.count(), self.dropped_before) {
                 (Some(now), Some(before)) => now.saturating_sub(before),
                 _ => UNKNOWN,

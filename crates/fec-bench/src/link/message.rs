@@ -163,7 +163,7 @@ words! {
         bytes,
         /// Time from the first to the last.
         time,
-        /// Time on cores.
+        /// Time on cores; all ones if the system does not tell.
         on_cores,
         /// Number of payloads in them or protected by them.
         payloads,
@@ -203,7 +203,7 @@ words! {
         bytes,
         /// Time from the first to the last.
         time,
-        /// Time on cores.
+        /// Time on cores; all ones if the system does not tell.
         on_cores,
         /// Number of drops by the system, of data that was not read in time; all ones if it does not tell.
         dropped,
@@ -229,9 +229,6 @@ words! {
         interrupted,
     }
 }
-
-/// Stands for an unknown number.
-pub(super) const UNKNOWN: u64 = u64::MAX;
 
 impl Message {
     /// The message, and its session or nonce.
@@ -395,6 +392,7 @@ pub(super) fn read_stamp(payload: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::terms::UNKNOWN;
     use super::*;
 
     fn all() -> Vec<Message> {

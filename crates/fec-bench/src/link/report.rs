@@ -1,6 +1,7 @@
 //! The result of a test, from the accounts of both sides: one struct for JSON, and its text.
 
-use super::message::{Arrived, Sent, UNKNOWN};
+use super::message::{Arrived, Sent};
+use super::terms::{UNKNOWN, told};
 use crate::grid::table_text;
 use crate::report::SCHEMA_VERSION;
 use crate::table::{Cell, FigureTable, figure, key};
@@ -168,7 +169,7 @@ impl LinkReport {
             loss: None,
             lost_bursts: arrived.bursts,
             longest_burst: arrived.longest_burst,
-            listener_drops: (arrived.dropped != UNKNOWN).then_some(arrived.dropped),
+            listener_drops: told(arrived.dropped),
             reordered: arrived.reordered,
             reordered_by: arrived.reordered_by,
             doubled: arrived.doubled,
@@ -186,7 +187,8 @@ impl LinkReport {
             delay_before_ms: delays([arrived.delay_median, arrived.delay_high, arrived.delay_most]),
             delay_after_ms: delays([arrived.after_median, arrived.after_high, arrived.after_most]),
             sender_cpu_us: None,
-            listener_cpu_us: share(arrived.on_cores as f64 / 1e3, arrived.received),
+            listener_cpu_us: told(arrived.on_cores)
+                .and_then(|time| share(time as f64 / 1e3, arrived.received)),
         }
     }
 
@@ -217,7 +219,7 @@ impl LinkReport {
             self.payloads_lost_after = Some(lost_of(arrived.payloads_after));
             self.goodput_after_mbps = payload_mbps(arrived.payloads_after);
         }
-        self.sender_cpu_us = share(sent.on_cores as f64 / 1e3, sent.sent);
+        self.sender_cpu_us = told(sent.on_cores).and_then(|time| share(time as f64 / 1e3, sent.sent));
     }
 
     /// For people, in lines of at most `width` columns.

@@ -6,8 +6,9 @@ use super::line::{Line, Stop};
 use super::message::{Arrived, Content, DATA_HEADER, Message, Sent, Wish, stamp};
 use super::probe;
 use super::report::{LinkReport, Role};
-use super::terms::{Result, SILENCE, filler, nanoseconds, on_cores};
+use super::terms::{Result, SILENCE, filler, nanoseconds, on_cores_since};
 use super::watcher::LinkWatcher;
+use crate::system::process_time;
 use fec_core::format::packet::{MIN_PAYLOAD, REPAIR_OVERHEAD, SYMBOL_OVERHEAD};
 use fec_core::window::{Encoder, Profile, Ratio, SettingsError, StreamSettings};
 use fec_live::address::Address;
@@ -105,14 +106,14 @@ pub fn run(
     // The sender of a stream with slow input does the same.
     let flushes = interval.is_some_and(|interval| interval >= SendOptions::default().flush);
     let round_trip = talk.round_trip;
-    let busy = on_cores();
+    let busy = process_time();
     let room = usize::from(payload) + overhead(options);
     let mut line = Line::new(talk, channel, options.mbps, room, watcher)?;
     let payloads = send(&mut line, encoder, payload, options.time, flushes);
     let counted = line.finish();
     let recovery = options.recovery;
     let sent = Sent {
-        on_cores: nanoseconds(on_cores() - busy),
+        on_cores: on_cores_since(busy),
         payloads,
         payload: payload.into(),
         window: recovery.map_or(0, |recovery| recovery.window.into()),

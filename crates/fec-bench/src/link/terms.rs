@@ -1,8 +1,8 @@
 //! The constants that both sides of a test agree on.
 
 use super::error::LinkError;
+use crate::system::process_time;
 use fec_core::random::SplitMix64;
-use rustix::time::{ClockId, clock_gettime};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,6 +17,14 @@ pub const SILENCE: Duration = Duration::from_secs(5);
 /// Interval at which a listener shows its presence.
 pub(super) const ALIVE: Duration = Duration::from_millis(200);
 
+/// Stands for an unknown number.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+
+/// A number, if it is known.
+pub(super) fn told(number: u64) -> Option<u64> {
+    (number != UNKNOWN).then_some(number)
+}
+
 /// The type of result.
 pub(super) type Result<T> = std::result::Result<T, LinkError>;
 
@@ -26,10 +34,10 @@ pub(super) fn filler(len: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.next().to_le_bytes()).flatten().take(len).collect()
 }
 
-/// Time on a core of all threads of this process.
-pub(super) fn on_cores() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+/// Time on a core of all threads of this process, in ns, since it was `before`; [`UNKNOWN`] if the system does not
+/// tell.
+pub(super) fn on_cores_since(before: Option<Duration>) -> u64 {
+    process_time().zip(before).map_or(UNKNOWN, |(now, before)| nanoseconds(now.saturating_sub(before)))
 }
 
 /// A duration in ns; 64 bits hold 584 years.

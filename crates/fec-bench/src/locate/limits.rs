@@ -1,12 +1,12 @@
 //! The best that this machine can do for each kind of work on one thread, measured in some hundredths of a second after
 //! the command is done.
 
-use fec_base::io::system::memory_file;
+use fec_base::io::ReadAt;
+use fec_base::io::system::{memory_file, write_all_at};
 use fec_base::program::stages::{Stage, Work};
 use fec_core::block::{Plan, ShardBuf};
 use std::fs::File;
 use std::hint::black_box;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// Time of measuring each kind of work.
@@ -53,10 +53,10 @@ impl MachineLimits {
         // More than the caches of a core, and into new pages, as outputs are.
         let mut buffer = vec![1u8; 8 << 20];
         let write = rate(buffer.len(), || {
-            black_box(file.set_len(0).and_then(|()| file.write_all_at(&buffer, 0)).is_ok());
+            black_box(file.set_len(0).and_then(|()| write_all_at(file, &buffer, 0)).is_ok());
         });
         let read = rate(buffer.len(), || {
-            black_box(file.read_exact_at(&mut buffer, 0).is_ok());
+            black_box(file.read_exact_at(0, &mut buffer).is_ok());
         });
         MachineLimits { read, write, ..self }
     }

@@ -7,12 +7,13 @@ use crate::rows::{Level, levels};
 use crate::table::{FigureTable, Findings, figure, key};
 use crate::words;
 use fec_base::error::Action;
+use fec_base::io::ReadAt;
+use fec_base::io::system::write_all_at;
 use fec_base::io::temporary::Temporary;
 use fec_core::block::{Code, Engine, Plan, ShardBuf};
 use fec_core::digest::HashKind;
 use std::fs::File;
 use std::hint::black_box;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes of a write to a file.
@@ -151,7 +152,7 @@ fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     let mut write = |file: &File| {
         for at in (0..FILE).step_by(WRITE) {
             outcome =
-                std::mem::replace(&mut outcome, Ok(())).and_then(|()| file.write_all_at(&buffer, at as u64));
+                std::mem::replace(&mut outcome, Ok(())).and_then(|()| write_all_at(file, &buffer, at as u64));
         }
     };
     write(&file);
@@ -176,7 +177,7 @@ fn files(lab: &mut Lab, table: &mut FigureTable) -> Result<()> {
     row(lab, table, "file read", "page cache", 1, FILE, || {
         for at in (0..FILE).step_by(WRITE) {
             outcome = std::mem::replace(&mut outcome, Ok(()))
-                .and_then(|()| read.read_exact_at(&mut buffer, at as u64));
+                .and_then(|()| read.read_exact_at(at as u64, &mut buffer));
         }
     });
     Ok(outcome.map_err(failed)?)

@@ -11,6 +11,7 @@ mod socket;
 mod tests;
 mod waiting;
 
+pub use super::system::is_refused;
 pub use receiver::{Drops, PacketReceiver};
 pub use sender::{PacketSender, Replies};
 pub use socket::{Interface, MAX_DATAGRAM, enlarge, most_bytes, most_bytes_through};

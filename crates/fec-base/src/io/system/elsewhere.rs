@@ -369,6 +369,14 @@ pub(crate) fn nameless_file(_folder: Option<&Path>) -> io::Result<File> {
     lacking("files without a name")
 }
 
+/// A file in memory.
+///
+/// # Errors
+/// `Unsupported`.
+pub fn memory_file(_name: &str) -> io::Result<File> {
+    lacking("files in memory")
+}
+
 /// The system's folder for temporary files, if it has one.
 pub(crate) fn temporary_folder() -> Option<PathBuf> {
     None

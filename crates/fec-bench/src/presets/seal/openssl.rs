@@ -8,6 +8,7 @@ use super::ciphers::{CHUNKS, ChunkWork};
 use crate::lab::Lab;
 use crate::slices::Slices;
 use crate::stats::Summary;
+use crate::system::TELLS_DISTURBANCES;
 use crate::table::{FigureTable, figure, key};
 use fec_base::program::interrupt::interrupted;
 use fec_keys::cipher::{Cipher, ENGINE};
@@ -91,7 +92,8 @@ fn row(lab: &mut Lab, table: &mut FigureTable, cipher: Cipher) -> Result<(), Str
     let discarded = (rounds.len() - used.len()) as u32;
     let figure = |of: fn(&(Slices, Run)) -> Option<f64>| -> Option<Summary> {
         let times = used.iter().filter_map(|round| of(round)).collect();
-        Some(Summary { on_core: is_disturbed, ..Summary::of(times, discarded)? })
+        let unfiltered = !TELLS_DISTURBANCES;
+        Some(Summary { on_core: is_disturbed, unfiltered, ..Summary::of(times, discarded)? })
     };
     rounds.iter().for_each(|(own, _)| {
         lab.note(own);
