@@ -245,11 +245,8 @@ pub(super) fn is_outage(error: &io::Error) -> bool {
 
 /// Tells whether an earlier packet found nobody. Windows says that of a connection that was reset.
 pub fn is_refused(error: &io::Error) -> bool {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => true,
-        io::ErrorKind::ConnectionReset => cfg!(not(unix)),
-        _ => false,
-    }
+    let is_reset = cfg!(not(unix)) && error.kind() == io::ErrorKind::ConnectionReset;
+    is_reset || error.kind() == io::ErrorKind::ConnectionRefused
 }
 
 /// Tells whether an address cannot be reached now, and perhaps later: no route, or a network that is down.

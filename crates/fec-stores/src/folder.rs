@@ -7,10 +7,10 @@ use fec_base::error::{Error, ErrorKind};
 use fec_base::io::ReadAt;
 use fec_base::io::folder::open_file;
 use fec_base::io::output::{FileOut, Policy};
-use std::fs::{self, DirBuilder};
+use fec_base::io::system::create_folders;
+use std::fs;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl FolderStore {
         let Some(folder) = path.parent() else { return Ok(()) };
         // Readers of the files may also search the folders.
         let mode = permissions | permissions >> 2 & 0o111 | 0o700;
-        DirBuilder::new().mode(mode).recursive(true).create(folder)
+        create_folders(folder, mode)
     }
 
     fn open(&self, key: &str) -> Result<(Arc<dyn ReadAt>, u64), StoreError> {

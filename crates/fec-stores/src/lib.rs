@@ -41,6 +41,7 @@ pub mod rekey;
 mod room;
 pub mod send;
 pub mod stored;
+mod system;
 pub mod target;
 mod transfer;
 pub mod verify;

@@ -9,6 +9,7 @@ use super::placement::Placement;
 use super::put::{Expected, put};
 use super::send::Missing;
 use super::stored::{Stored, failure};
+use super::system;
 use super::target::Target;
 use super::verify::SegmentState;
 use fec_base::context::{Context, Gauge};
@@ -23,7 +24,6 @@ use fecfile::{Archive, Repair};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Options of the repair of a payload in stores.
@@ -131,7 +131,7 @@ impl Stored<'_> {
             let names = list(&folder).unwrap_or_default();
             names.into_iter().filter_map(move |name| std::fs::symlink_metadata(folder.join(name)).ok())
         });
-        let modes = files.filter(|meta| meta.is_file()).map(|meta| meta.mode());
+        let modes = files.filter(|meta| meta.is_file()).map(|meta| system::mode(&meta));
         modes.reduce(|all, mode| all & mode).map_or(OWNER_ALONE, |mode| {
             let policy = Policy::new().with_sync(false);
             policy.made_of(mode).permissions & (mode | OWNER_ALONE)

@@ -1,16 +1,14 @@
 //! Temporary folders for the shards of a segment. They are removed however the process ends. Folders of killed
 //! processes are removed when the next one is made.
 
+use super::system::{OpenFolder, make_private_folder};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::list;
 use fec_base::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use fecfile::within::file_name;
-use rustix::fs::{FlockOperation, flock};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Names that a room may hold, besides temporary files and folders.
@@ -18,15 +16,12 @@ const PAYLOAD: &str = "payload";
 const SHARDS: &str = "shards";
 const PARTIAL: &str = "partial";
 
-/// Permissions of a room: perhaps only the owner may read its contents.
-const ALONE: u32 = 0o700;
-
-/// A folder for the shards of a segment.
+/// A folder for the shards of a segment. Perhaps only the owner may read its contents, and so it is private.
 #[derive(Debug)]
 pub(super) struct Room {
     folder: Temporary,
     /// The locked folder; the lock shows other processes that it is in use.
-    _lock: File,
+    _lock: OpenFolder,
 }
 
 impl Room {
@@ -35,10 +30,10 @@ impl Room {
         let folder = spool.map_or_else(std::env::temp_dir, Path::to_path_buf);
         remove_stale(&folder);
         let create = |path: &Path| {
-            DirBuilder::new().mode(ALONE).create(path)?;
-            let lock = File::open(path)?;
+            make_private_folder(path)?;
+            let lock = OpenFolder::own(path)?;
             // A file system without locks is harmless: the check for stale rooms needs a lock too.
-            let _ = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+            lock.lock();
             Ok(lock)
         };
         let made = Temporary::beside(&folder.join("segment"), create);
@@ -64,8 +59,8 @@ impl Room {
 
     /// Makes the folders for fetched shard files.
     pub(super) fn make_for_shards(&self) -> Result<()> {
-        let make = |folder: PathBuf| DirBuilder::new().mode(ALONE).create(folder);
-        let made = make(self.shards()).and_then(|()| make(self.folder.path().join(PARTIAL)));
+        let partial = self.folder.path().join(PARTIAL);
+        let made = make_private_folder(&self.shards()).and_then(|()| make_private_folder(&partial));
         made.map_err(|e| Error::io(Action::Create, Place::Temporary, e))
     }
 
@@ -99,17 +94,15 @@ impl Room {
 /// room may hold, whole or in part. Rooms that cannot be removed stay and do no harm.
 fn remove_stale(folder: &Path) {
     let belongs = |name: &OsString| {
-        name == PAYLOAD || name == SHARDS || name == PARTIAL || is_temporary(name.as_bytes())
+        name == PAYLOAD || name == SHARDS || name == PARTIAL || is_temporary(name.as_encoded_bytes())
     };
-    // In a folder that everybody may write to, a pipe may have taken its place, and opening that would block.
-    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let is_free = |path: &Path| -> io::Result<bool> {
-        let lock = File::options().read(true).custom_flags(flags).open(path)?;
+        let found = OpenFolder::found(path)?;
         let is_room = list(path)?.iter().all(belongs);
-        Ok(is_room && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+        Ok(is_room && found.lock())
     };
     let names = list(folder).unwrap_or_default();
-    for name in names.into_iter().filter(|name| is_of_the_dead(name.as_bytes())) {
+    for name in names.into_iter().filter(|name| is_of_the_dead(name.as_encoded_bytes())) {
         let path = folder.join(name);
         if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) && is_free(&path).unwrap_or(false) {
             let _ = fs::remove_dir_all(&path);
@@ -136,8 +129,8 @@ mod tests {
         fs::write(dead(4).join("letter"), b"precious").expect("a file");
         rustix::fs::mknodat(rustix::fs::CWD, dead(6), rustix::fs::FileType::Fifo, 0o666.into(), 0)
             .expect("a pipe");
-        let lock = File::open(dead(5)).expect("the folder");
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).expect("a lock");
+        let lock = OpenFolder::own(&dead(5)).expect("the folder");
+        assert!(lock.lock());
         let room = Room::new(Some(spool.path())).expect("a room");
         let another = Room::new(Some(spool.path())).expect("a room");
         assert!(room.path().exists() && another.path().exists());

@@ -1,9 +1,9 @@
 //! Targets: the user's names of places for shards, each a URL or a folder with options.
 
+use super::system;
 use fec_base::error::Place;
 use fec_base::names::show;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A place as the user names it: `URL[,NAME=VALUE]…`.
@@ -131,8 +131,9 @@ impl Target {
     pub(super) fn identities(&self) -> Vec<Identity> {
         match &self.scheme {
             Scheme::Folder(path) => {
-                let file = fs::metadata(path).ok().map(|meta| Identity::File(meta.dev(), meta.ino()));
-                file.into_iter().chain([Identity::Path(resolved(path))]).collect()
+                let file = system::identity(path).map(|(device, inode)| Identity::File(device, inode));
+                let path = system::spelling(resolved(path));
+                file.into_iter().chain([Identity::Path(path)]).collect()
             }
             _ => vec![Identity::Name(self.name())],
         }
@@ -190,7 +191,7 @@ fn mistyped(place: &str) -> Option<&'static str> {
 }
 
 fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
-    let trimmed = place.trim_end_matches('/');
+    let trimmed = system::without_end(place);
     let Some((scheme, behind)) = place.split_once("://") else {
         if let Some(scheme) = mistyped(place) {
             return Err(TargetError::Colon(scheme));
@@ -212,8 +213,7 @@ fn scheme_of(place: &str) -> Result<(String, Scheme), TargetError> {
             if behind.contains('%') {
                 return Err(TargetError::Url("write the path as it is, without file:// and %-signs"));
             }
-            let path = behind.trim_end_matches('/');
-            return Ok((trimmed.into(), Scheme::Folder(if path.is_empty() { "/" } else { path }.into())));
+            return Ok((trimmed.into(), Scheme::Folder(system::path_of_url(behind).into())));
         }
         "s3" => Scheme::S3,
         "gs" => Scheme::Google,

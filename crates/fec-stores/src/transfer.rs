@@ -4,11 +4,11 @@ use super::call::Cancel;
 use super::error::StoreError;
 use super::keys;
 use super::places::Places;
+use super::system::private;
 use fec_base::context::Gauge;
-use fec_base::io::output::OWNER_ALONE;
+use fec_base::io::system::write_all_at;
 use fec_core::format::shard_file::Encoding;
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,13 +122,13 @@ fn fetch(source: &Source<'_>, active: &Active) -> Result<(), StoreError> {
     }
     // Two places may give the same shard in turn, so the file gets its name only when whole.
     let mut open = File::options();
-    let open = open.write(true).create(true).truncate(active.from == 0).mode(OWNER_ALONE);
-    let file = open.open(partial).map_err(|e| sink_failed(&e))?;
+    let open = open.write(true).create(true).truncate(active.from == 0);
+    let file = private(open).open(partial).map_err(|e| sink_failed(&e))?;
     let (mut at, mut left) = (active.from.min(len), places.options.retries);
     loop {
         let before = at;
         let mut sink = |part: &[u8]| {
-            file.write_all_at(part, at)?;
+            write_all_at(&file, part, at)?;
             at += part.len() as u64;
             active.bytes.store(at, Ordering::Relaxed);
             meter.add(part.len() as u64);

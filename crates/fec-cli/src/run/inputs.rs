@@ -8,6 +8,7 @@ use crate::run::survey::{is_plain, survey};
 use crate::run::target::{check_stdin, is_dash, open_input, quoted};
 use crate::say::failure::{Exit, Failure, Result};
 use crate::settings::Settings;
+use crate::system::border;
 use crate::system::secrets::hides;
 use fec_base::error::Action;
 use fec_base::io::small;
@@ -46,7 +47,9 @@ pub(crate) fn inputs(paths: &[PathBuf], command: &'static str) -> Result<Inputs>
     }
     let file = open_input(path)?;
     let fail = |e| Failure::io(Action::Read, path, e);
-    let meta = file.metadata().map_err(fail)?;
+    let Some(meta) = border::metadata(&file).map_err(fail)? else {
+        return Ok(Inputs::Pipe(path.clone(), file));
+    };
     if meta.is_dir() {
         // The path became a folder meanwhile, or the system did not tell before.
         check(&Stream { is_folder: is_dash(path), ..Stream::default() }, STREAM, |_| String::new())?;

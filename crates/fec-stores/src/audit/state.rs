@@ -14,6 +14,7 @@
 use super::verdict::{Audit, Audited};
 use crate::error::StoresError;
 use crate::places::Places;
+use crate::system::mode;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{FileOut, Policy, check_own, set_mode_if_any};
 use fec_base::names::hex;
@@ -21,7 +22,6 @@ use fec_core::digest::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ impl AuditState {
         }
         let out = FileOut::create(path, policy)?;
         // The old file may have been readable to more people.
-        let now = out.file().metadata().map_err(|e| out.failure(e))?.permissions().mode();
+        let now = mode(&out.file().metadata().map_err(|e| out.failure(e))?);
         set_mode_if_any(out.file(), now & policy.permissions & 0o777).map_err(|e| out.failure(e))?;
         out.file().write_all(text.as_bytes()).map_err(|e| out.failure(e))?;
         out.commit(text.len() as u64)

@@ -3,6 +3,7 @@
 use super::options::SendOptions;
 use crate::error::StoresError;
 use crate::room::Room;
+use crate::system::private;
 use fec_base::context::Context;
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::ReadAt;
@@ -13,7 +14,6 @@ use fecfile::payload::{Options, Payload, Source};
 use fecfile::within::{Label, SpareRooms, write_in};
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 
@@ -144,7 +144,7 @@ fn spool(
 ) -> Result<(u64, bool)> {
     let fail = |e| Error::io(Action::Write, Place::Temporary, e);
     let mut create = File::options();
-    let mut file = create.write(true).create_new(true).mode(OWNER_ALONE).open(path).map_err(fail)?;
+    let mut file = private(create.write(true).create_new(true)).open(path).map_err(fail)?;
     let mut piece = vec![0; PIECE];
     file.write_all(ahead).map_err(fail)?;
     let mut len = ahead.len() as u64;

@@ -10,7 +10,7 @@ use signal_hook::consts::{
 };
 use signal_hook::{flag, iterator, low_level};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -60,6 +60,14 @@ pub(crate) fn stdin() -> io::Result<File> {
 /// Those of the system.
 pub(crate) fn stdout() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// The metadata of an open file or stream.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn metadata(file: &File) -> io::Result<Option<Metadata>> {
+    file.metadata().map(Some)
 }
 
 /// Closes a copy of standard output: a network file system tells only then of writes that have failed.

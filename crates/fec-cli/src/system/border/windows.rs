@@ -1,6 +1,6 @@
 //! The border on Windows.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, Write};
 use std::os::windows::io::AsHandle;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,19 @@ pub(crate) fn stdin() -> io::Result<File> {
 /// Those of the system.
 pub(crate) fn stdout() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
+
+/// The metadata of an open file; `None` for a pipe or a terminal, which have none.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn metadata(file: &File) -> io::Result<Option<Metadata>> {
+    /// `winerror.h`: invalid function, handle or parameter.
+    const INVALID: [i32; 3] = [1, 6, 87];
+    match file.metadata() {
+        Err(e) if e.raw_os_error().is_some_and(|code| INVALID.contains(&code)) => Ok(None),
+        meta => meta.map(Some),
+    }
 }
 
 /// Closes a copy of standard output. Windows tells of writes that have failed at the writes, and never at the close.
