@@ -96,7 +96,8 @@ impl SourceFile {
     /// until the output is on the disk; later reads rely on the stamp alone.
     pub fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().and_then(|meta| Stamp::of(&self.file, &meta));
-        if now.map_err(|e| Error::io(Action::Read, self.path.as_path(), e))? != self.stamp {
+        let now = now.map_err(|e| Error::io(Action::Read, self.path.as_path(), e))?;
+        if now != self.stamp || self.writers.have_come(&self.file) {
             return Err(self.changed());
         }
         self.writers.end(&self.file);

@@ -6,7 +6,10 @@
 //! back. The lease is given back at the next MiB read, or when all was read and compared, so nobody waits for long (45
 //! seconds at most, as Linux has it). Later writes change the stamps.
 //!
-//! Linux gives leases to the owner of a file and to root, on local file systems. Elsewhere nothing is known.
+//! Linux gives leases to the owner of a file and to root, on local file systems. Windows has nothing that makes writers
+//! wait and does not fail them; it tells whether a file is open for writing, and changes the time stamps when a writer
+//! closes it, if not before. A look at the beginning and at the end shows all that time stamps do not, but for writes to
+//! mapped pages. Elsewhere nothing is known.
 #![allow(unsafe_code)] // the call for leases has no safe interface
 
 use std::fs::File;
@@ -54,6 +57,12 @@ impl Writers {
                 lease.make_way(file);
             }
         }
+    }
+
+    /// Tells whether a writer has the file open who was not there at first, and whose writes no time stamp shows yet.
+    pub(crate) fn have_come(&self, file: &File) -> bool {
+        let is_open = || calls::take(file).is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock);
+        cfg!(windows) && matches!(self, Writers::None(_)) && is_open()
     }
 
     /// Gives the lease back, if it is held.
@@ -133,7 +142,42 @@ mod calls {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+mod calls {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::io::{AsRawHandle, FromRawHandle};
+    use windows_sys::Win32::Foundation::{ERROR_SHARING_VIOLATION, GENERIC_READ, INVALID_HANDLE_VALUE};
+    use windows_sys::Win32::Storage::FileSystem::{FILE_SHARE_DELETE, FILE_SHARE_READ, ReOpenFile};
+
+    /// Looks for writers: a second handle that admits none is refused if there are any. It is closed at once.
+    pub(crate) fn take(file: &File) -> io::Result<()> {
+        let share = FILE_SHARE_READ | FILE_SHARE_DELETE;
+        // SAFETY: the handle is open as long as `file` is borrowed, and the call takes no pointer.
+        let opened = unsafe { ReOpenFile(file.as_raw_handle(), GENERIC_READ, share, 0) };
+        if opened == INVALID_HANDLE_VALUE {
+            let error = io::Error::last_os_error();
+            let is_shared = error.raw_os_error().map(i32::cast_unsigned) == Some(ERROR_SHARING_VIOLATION);
+            return Err(if is_shared { io::ErrorKind::WouldBlock.into() } else { error });
+        }
+        // SAFETY: the call has just opened the handle, and nobody else has it.
+        drop(unsafe { File::from_raw_handle(opened) });
+        Ok(())
+    }
+
+    pub(crate) fn is_wanted(_file: &File) -> bool {
+        false
+    }
+
+    pub(crate) fn give_back(_file: &File) {}
+
+    /// The error above has no other reason.
+    pub(crate) fn is_local(_file: &File) -> bool {
+        true
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 mod calls {
     use std::fs::File;
     use std::io;
@@ -150,6 +194,35 @@ mod calls {
 
     pub(crate) fn is_local(_file: &File) -> bool {
         false
+    }
+}
+
+#[cfg(all(test, windows))]
+mod tests_of_looks {
+    use crate::context::Context;
+    use crate::io::source::SourceFile;
+    use std::fs::{self, OpenOptions};
+
+    #[test]
+    fn writers_are_seen_at_the_beginning_and_at_the_end() {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("in");
+        fs::write(&path, [1; 4096]).expect("a file");
+        let write = || OpenOptions::new().append(true).open(&path).expect("nobody is kept out");
+        let context = Context::default();
+        let open = || SourceFile::open(&path, &context).expect("it can be read");
+        let writer = write();
+        assert!(open().is_open_elsewhere());
+        drop(writer);
+        let source = open();
+        assert!(!source.is_open_elsewhere());
+        source.check_unchanged().expect("nobody was there");
+        let writer = write();
+        source.check_unchanged().expect_err("it may have been written to");
+        drop(writer);
+        let source = open();
+        fs::rename(&path, folder.path().join("moved")).expect("nobody is kept from moving it");
+        drop(source);
     }
 }
 

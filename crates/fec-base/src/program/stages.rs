@@ -354,6 +354,10 @@ mod tests {
         assert_eq!((at(Stage::Read).bytes, at(Stage::Hash).bytes), (10, 7));
         assert!(at(Stage::Read).wall >= Duration::from_millis(30), "{worker:?}");
         assert!(at(Stage::Wait).wall >= Duration::from_millis(10), "{worker:?}");
+        // The clock of threads ticks 64 times a second on Windows.
+        if cfg!(windows) {
+            return;
+        }
         // A sleep is waiting in any stage; a busy loop is not, as long as it has the core.
         assert!(at(Stage::Read).core < Duration::from_millis(5), "{worker:?}");
         assert!(at(Stage::Hash).core >= Duration::from_millis(1), "{worker:?}");

@@ -229,6 +229,7 @@ fn raw_files_of_the_other_implementation_are_repaired_bit_for_bit() {
         let how = Repair { out: None, policy: POLICY, dry_run: false };
         let repaired = archive.repair(how, &context()).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(repaired.written && repaired.files.len() == 1, "{name}: {:?}", repaired.files);
+        drop(archive);
         for (is, was) in copies.iter().zip(&files) {
             assert!(fs::read(is).unwrap() == fs::read(was).unwrap(), "{name}: {}", is.display());
         }

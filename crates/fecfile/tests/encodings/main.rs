@@ -5,6 +5,7 @@ mod cancel;
 #[path = "../support/cancelled.rs"]
 mod cancelled;
 mod golden;
+#[cfg(unix)]
 mod keeps;
 mod made;
 mod meanwhile;

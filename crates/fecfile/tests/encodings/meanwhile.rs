@@ -4,6 +4,8 @@ use crate::made::{POLICY, container, context, options, payload};
 use fec_base::context::{Meter, Progress, Silent};
 use fec_base::error::{Action, ErrorKind};
 use fec_base::io::folder::Folder;
+use fec_base::io::look::Over;
+use fec_base::io::system::rename;
 use fec_core::format::shard_file::HEADER_LEN;
 use fecfile::payload::Grouping;
 use fecfile::{Archive, Input, Repair, Repaired, Result, encode};
@@ -30,7 +32,7 @@ impl Meter for Save<'_> {
         self.0.once.call_once(|| {
             let new = self.0.path.with_extension("new");
             fs::write(&new, b"saved meanwhile").expect("a file");
-            fs::rename(new, self.0.path).expect("it gets the name");
+            rename(&new, self.0.path, Over::Anything).expect("it gets the name");
         });
     }
 }

@@ -152,6 +152,7 @@ fn an_archive_tells_what_it_is() {
     let all: Vec<PathBuf> = (0..9).map(|index| shard(home.path(), index)).collect();
     assert_eq!((archive.files_of(&root), archive.files_of(&[7; 32])), (all, Vec::new()));
     assert!(archive.others().is_empty() && archive.sealed_kind().is_none());
+    drop(archive);
     // Fewer files, and one of another encoding among them.
     let (other, root_of_other) = shard_files(&payload(2, LEN), &options(Grouping::Auto));
     fs::remove_file(shard(home.path(), 4)).unwrap();

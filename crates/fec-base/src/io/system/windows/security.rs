@@ -186,7 +186,7 @@ pub(super) fn copy_permissions(of: &File, to: &File) -> io::Result<()> {
     set(to, DACL_SECURITY_INFORMATION | inherits, words.as_mut_ptr().cast::<c_void>())
 }
 
-/// Tells whether only this user has rights to an open entry.
+/// Tells whether only this user has rights to an open entry, and the system, which Wine adds.
 #[cfg(test)]
 pub(super) fn is_for_owner_alone(file: &File) -> io::Result<bool> {
     let bytes = bytes_of(&descriptor_of(file, DACL_SECURITY_INFORMATION)?);
@@ -200,7 +200,7 @@ pub(super) fn is_for_owner_alone(file: &File) -> io::Result<bool> {
         at += number(at + 2);
     }
     let user = own_sid(TokenUser)?;
-    Ok(list > 0 && !all.is_empty() && all.iter().all(|sid| *sid == user))
+    Ok(list > 0 && !all.is_empty() && all.iter().all(|sid| *sid == user || sid == "S-1-5-18"))
 }
 
 #[cfg(test)]
