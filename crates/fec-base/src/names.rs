@@ -15,8 +15,8 @@ pub fn conceal(names: BTreeMap<Vec<u8>, String>) {
     CONCEALED.get_or_init(|| names);
 }
 
-/// The name of a file that these bytes are; `None` if this system has no such name, or would take it for something else.
-/// On Unix any bytes are one.
+/// The name of a file that these bytes are; `None` if this system has no such name, or would take it for something
+/// else. On Unix any bytes are one.
 pub fn of_file(bytes: Vec<u8>) -> Option<OsString> {
     system::name_of(bytes)
 }

@@ -152,7 +152,9 @@ pub fn check_folder(path: &Path) -> Result<()> {
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
-    let same_place = place(a).is_some_and(|a| Some(a) == place(b));
+    let same_place = place(a).zip(place(b)).is_some_and(|((folder, name), (other, other_name))| {
+        folder == other && system::is_same_name(&name, &other_name)
+    });
     same_place || system::identity(a).is_some_and(|a| Some(a) == system::identity(b))
 }
 

@@ -6,10 +6,10 @@
 //! back. The lease is given back at the next MiB read, or when all was read and compared, so nobody waits for long (45
 //! seconds at most, as Linux has it). Later writes change the stamps.
 //!
-//! Linux gives leases to the owner of a file and to root, on local file systems. Windows has nothing that makes writers
-//! wait and does not fail them; it tells whether a file is open for writing, and changes the time stamps when a writer
-//! closes it, if not before. A look at the beginning and at the end shows all that time stamps do not, but for writes to
-//! mapped pages. Elsewhere nothing is known.
+//! Linux gives leases to the owner of a file and to root, on local file systems. Windows can keep writers out, but has
+//! nothing that lets them wait. It tells whether a file is open for writing, and changes the time stamps when a writer
+//! closes it, if not before. A look at the beginning and at the end shows all that time stamps do not, but for writes
+//! to mapped pages. Elsewhere nothing is known.
 #![allow(unsafe_code)] // the call for leases has no safe interface
 
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! The border on a system of which nothing is known but Rust's own library, such as WASI, where a page in a browser opens
-//! objects of its own.
+//! The border on a system of which nothing is known but Rust's own library, such as WASI, where a page in a browser
+//! opens objects of its own.
 //!
 //! Nobody knows there who owns a file, who else may read it, or whether another process has it. Files that stand there
 //! are not replaced, and new ones cannot be kept from others: whatever would need that is refused.
@@ -7,7 +7,7 @@
 pub(crate) use super::unmapped::FencedMap;
 
 use crate::io::look::{Look, Over};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -38,6 +38,11 @@ pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
 /// None.
 pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Tells whether two names surely lead to the same entry of a folder.
+pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
+    one == other
 }
 
 /// The names in a folder, in no order.

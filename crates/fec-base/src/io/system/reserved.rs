@@ -1,5 +1,5 @@
-//! Names that Windows keeps for itself, or changes in silence: an output under such a name would be written to a device,
-//! to a hidden stream of another file, or to a file of another name.
+//! Names that Windows keeps for itself, or changes in silence: an output under such a name would be written to a
+//! device, to a hidden stream of another file, or to a file of another name.
 
 /// The reason why a file cannot have this name on Windows; `None` if it can.
 pub(crate) fn why_not(name: &str) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -42,6 +42,11 @@ pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
 /// None.
 pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Tells whether two names surely lead to the same entry of a folder.
+pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
+    one == other
 }
 
 /// The names in a folder, in no order.

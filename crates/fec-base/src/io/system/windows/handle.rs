@@ -95,8 +95,8 @@ pub(super) fn facts(file: &File) -> io::Result<BY_HANDLE_FILE_INFORMATION> {
 pub(super) fn times(file: &File) -> io::Result<[(i64, i64); 2]> {
     let mut basic = FILE_BASIC_INFO::default();
     let (to, len) = ((&raw mut basic).cast::<c_void>(), size_of::<FILE_BASIC_INFO>() as u32);
-    // SAFETY: the handle is open as long as `file` is borrowed; `to` leads to `len` writable bytes of a structure that is
-    // the one of this class.
+    // SAFETY: the handle is open as long as `file` is borrowed; `to` leads to `len` writable bytes of a structure that
+    // is the one of this class.
     let result = unsafe { GetFileInformationByHandleEx(handle(file), FileBasicInfo, to, len) };
     done(result)?;
     const SECOND: i64 = 10_000_000;

@@ -1,4 +1,4 @@
-//! What the machine has besides names: free bytes, holes in files, locks, processes and clocks; and what errors mean.
+//! Free bytes, holes in files, locks, processes and clocks, and the meaning of errors.
 
 use super::handle::{done, handle, is_any, owned, wide};
 use std::ffi::c_void;
@@ -22,8 +22,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::{DeviceIoControl, OVERLAPPED};
 use windows_sys::Win32::System::Ioctl::{
-    FILE_ALLOCATED_RANGE_BUFFER, FILE_ZERO_DATA_INFORMATION, FSCTL_QUERY_ALLOCATED_RANGES, FSCTL_SET_SPARSE,
-    FSCTL_SET_ZERO_DATA,
+    FSCTL_QUERY_ALLOCATED_RANGES, FSCTL_SET_SPARSE, FSCTL_SET_ZERO_DATA,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentThread, GetThreadTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
@@ -41,17 +40,17 @@ pub(crate) fn room(folder: &Path) -> io::Result<(u64, u64)> {
     done(told).map(|()| (all, free))
 }
 
-/// Gives a file system an order about an open file; the number of bytes that it answered.
-fn control<I, O>(file: &File, code: u32, input: Option<&I>, out: Option<&mut O>) -> io::Result<u32> {
-    let (given, given_len) =
-        input.map_or((null(), 0), |input| ((&raw const *input).cast::<c_void>(), size_of::<I>() as u32));
-    let (to, len) =
-        out.map_or((null_mut(), 0), |out| ((&raw mut *out).cast::<c_void>(), size_of::<O>() as u32));
+/// Gives a file system an order about an open file, which takes and answers two numbers; the number of bytes that it
+/// answered.
+fn control(file: &File, code: u32, given: Option<[i64; 2]>, out: Option<&mut [i64; 2]>) -> io::Result<u32> {
+    const LEN: u32 = size_of::<[i64; 2]>() as u32;
+    let (from, from_len) = given.as_ref().map_or((null(), 0), |given| (given.as_ptr().cast::<c_void>(), LEN));
+    let (to, to_len) = out.map_or((null_mut(), 0), |out| (out.as_mut_ptr().cast::<c_void>(), LEN));
     let mut answered = 0;
-    // SAFETY: the handle is open as long as `file` is borrowed, and not overlapped; both pointers lead to as many bytes as
-    // is said, or there are none. All orders below answer with numbers, for which any bytes will do.
+    // SAFETY: the handle is open as long as `file` is borrowed, and not overlapped; both pointers lead to as many bytes
+    // as is said, the second to writable ones, or there are none.
     let result = unsafe {
-        DeviceIoControl(handle(file), code, given, given_len, to, len, &raw mut answered, null_mut())
+        DeviceIoControl(handle(file), code, from, from_len, to, to_len, &raw mut answered, null_mut())
     };
     match done(result) {
         Err(e) if !is_any(&e, &[ERROR_MORE_DATA]) => Err(e),
@@ -69,14 +68,14 @@ pub(crate) fn next_data(file: &File, at: u64) -> Option<Range<u64>> {
     if meta.file_attributes() & FILE_ATTRIBUTE_SPARSE_FILE == 0 {
         return Some(at..u64::MAX);
     }
-    let asked = FILE_ALLOCATED_RANGE_BUFFER { FileOffset: from, Length: i64::MAX - from };
-    let mut range = FILE_ALLOCATED_RANGE_BUFFER::default();
-    match control(file, FSCTL_QUERY_ALLOCATED_RANGES, Some(&asked), Some(&mut range)) {
+    // Offset and length, as in FILE_ALLOCATED_RANGE_BUFFER.
+    let mut range = [0; 2];
+    match control(file, FSCTL_QUERY_ALLOCATED_RANGES, Some([from, i64::MAX - from]), Some(&mut range)) {
         // The file system does not tell.
         Err(_) => Some(at..u64::MAX),
         Ok(0) => None,
         Ok(_) => {
-            let [start, len] = [range.FileOffset, range.Length].map(|number| number.max(0) as u64);
+            let [start, len] = range.map(|number| number.max(0) as u64);
             Some(start.max(at)..start + len)
         }
     }
@@ -85,9 +84,9 @@ pub(crate) fn next_data(file: &File, at: u64) -> Option<Range<u64>> {
 /// Makes a range of a file zeros that take no room. False: the file system has no holes, and nothing changed.
 pub fn make_hole(file: &File, at: u64, len: u64) -> bool {
     let [Ok(from), Ok(end)] = [at, at.saturating_add(len)].map(i64::try_from) else { return false };
-    let zeros = FILE_ZERO_DATA_INFORMATION { FileOffset: from, BeyondFinalZero: end };
-    control::<(), ()>(file, FSCTL_SET_SPARSE, None, None).is_ok()
-        && control::<_, ()>(file, FSCTL_SET_ZERO_DATA, Some(&zeros), None).is_ok()
+    // The second number is the end, as in FILE_ZERO_DATA_INFORMATION.
+    control(file, FSCTL_SET_SPARSE, None, None).is_ok()
+        && control(file, FSCTL_SET_ZERO_DATA, Some([from, end]), None).is_ok()
 }
 
 /// The byte that is locked: other processes cannot read or write the locked bytes of a file, and no file is as long.

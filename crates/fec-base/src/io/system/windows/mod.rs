@@ -3,13 +3,14 @@
 //! | file | has |
 //! |---|---|
 //! | `handle.rs` | calls for open files, and paths as the system takes them |
-//! | `machine.rs` | free bytes, holes, locks, processes, clocks, and what errors mean |
+//! | `machine.rs` | free bytes, holes, locks, processes, clocks, and the meaning of errors |
 //! | `naming.rs` | names that are given, and entries that may lose theirs |
 //! | `security.rs` | owners, and files for their owner alone |
 //! | `tests.rs` | the tests |
 //!
-//! A new file has the permissions that its folder gives, as all files on Windows have; one that keeps others out by its
-//! mode is made for its owner alone. There are no modes: [`mode`] tells those of Unix as far as a read-only file differs.
+//! A new file has the permissions that its folder gives, as all files on Windows have; one that keeps others out by
+//! its mode is made for its owner alone. There are no modes: [`mode`] tells those of Unix, as far as a read-only file
+//! differs.
 #![allow(unsafe_code)] // the system's calls have no safe interface
 
 mod handle;
@@ -28,7 +29,7 @@ pub(crate) use naming::{exchange, move_files, rename_folder};
 use super::reserved::why_not;
 use crate::io::look::Look;
 use handle::{ALL, handle, is_any, is_on_disk, open_itself};
-use std::ffi::{OsString, c_void};
+use std::ffi::{OsStr, OsString, c_void};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice};
 use std::mem::size_of_val;
@@ -36,7 +37,7 @@ use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use windows_sys::Win32::Foundation::{
     ERROR_ACCESS_DENIED, ERROR_CALL_NOT_IMPLEMENTED, ERROR_INVALID_FUNCTION, ERROR_INVALID_HANDLE,
-    ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED, GENERIC_READ, GENERIC_WRITE,
+    ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED, ERROR_SHARING_VIOLATION, GENERIC_READ, GENERIC_WRITE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_ATTRIBUTE_TEMPORARY, FILE_FLAG_BACKUP_SEMANTICS,
@@ -70,6 +71,11 @@ pub(crate) fn check_name(path: &Path) -> io::Result<()> {
         Some(why) => Err(io::Error::new(io::ErrorKind::InvalidInput, why)),
         None => Ok(()),
     }
+}
+
+/// Tells whether two names lead to the same entry of a folder: capitals do not matter.
+pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
+    one == other || one.to_string_lossy().to_uppercase() == other.to_string_lossy().to_uppercase()
 }
 
 /// The names in a folder, in no order.
@@ -167,6 +173,8 @@ pub(crate) fn is_fifo(_meta: &Metadata) -> bool {
 /// # Errors
 /// Those of the system; `Unsupported` for a pipe or a device, which may make its reader wait.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    // The path of a device is refused before it is opened.
+    handle::wide(path)?;
     let file = File::open(path)?;
     if is_on_disk(&file) { Ok(file) } else { lacking("way to read pipes and devices without waiting") }
 }
@@ -380,12 +388,13 @@ pub fn sync_data(file: &File) -> io::Result<()> {
 /// # Errors
 /// Those of the disk.
 pub(crate) fn sync_names(folder: &Path, _of: Option<&File>) -> io::Result<()> {
-    const CANNOT: [u32; 5] = [
+    const CANNOT: [u32; 6] = [
         ERROR_ACCESS_DENIED,
         ERROR_INVALID_FUNCTION,
         ERROR_INVALID_HANDLE,
         ERROR_INVALID_PARAMETER,
         ERROR_NOT_SUPPORTED,
+        ERROR_SHARING_VIOLATION,
     ];
     match open_itself(folder, GENERIC_WRITE | SYNCHRONIZE, ALL).and_then(|folder| folder.sync_all()) {
         Err(e) if is_any(&e, &CANNOT) => Ok(()),

@@ -20,10 +20,11 @@ use windows_sys::Win32::Foundation::{
     ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED, ERROR_SHARING_VIOLATION,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    DELETE, FILE_ATTRIBUTE_DIRECTORY, FILE_DISPOSITION_FLAG_DELETE, FILE_DISPOSITION_FLAG_POSIX_SEMANTICS,
-    FILE_DISPOSITION_INFO, FILE_DISPOSITION_INFO_EX, FILE_FLAG_WRITE_THROUGH, FILE_READ_ATTRIBUTES,
-    FILE_RENAME_INFO, FILE_SHARE_READ, FILE_SHARE_WRITE, FileDispositionInfo, FileDispositionInfoEx,
-    FileRenameInfo, FileRenameInfoEx, SYNCHRONIZE, SetFileInformationByHandle,
+    DELETE, FILE_ATTRIBUTE_DIRECTORY, FILE_ATTRIBUTE_READONLY, FILE_DISPOSITION_FLAG_DELETE,
+    FILE_DISPOSITION_FLAG_POSIX_SEMANTICS, FILE_DISPOSITION_INFO, FILE_DISPOSITION_INFO_EX,
+    FILE_FLAG_WRITE_THROUGH, FILE_READ_ATTRIBUTES, FILE_RENAME_INFO, FILE_SHARE_READ, FILE_SHARE_WRITE,
+    FileDispositionInfo, FileDispositionInfoEx, FileRenameInfo, FileRenameInfoEx, SYNCHRONIZE,
+    SetFileInformationByHandle,
 };
 
 /// Rights to look at an entry, to rename it and to remove it.
@@ -47,12 +48,13 @@ fn open_new(path: &Path) -> io::Result<File> {
     patiently(|| OpenOptions::new().access_mode(MOVE).share_mode(ALL).custom_flags(flags).open(path))
 }
 
-/// Repeats what fails because somebody else has the entry open: virus scanners and indexers look at each new file.
+/// Repeats what fails because somebody else has an entry open: virus scanners and indexers look at each new file. A
+/// folder with such a file in it denies access.
 fn patiently<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    const ATTEMPTS: u32 = 10;
+    const ATTEMPTS: u32 = 8;
     for attempt in 0..ATTEMPTS {
         match what() {
-            Err(e) if is_any(&e, &[ERROR_SHARING_VIOLATION]) => {
+            Err(e) if is_any(&e, &[ERROR_SHARING_VIOLATION, ERROR_ACCESS_DENIED]) => {
                 std::thread::sleep(Duration::from_millis(10 << attempt.min(5)));
             }
             done => return done,
@@ -76,8 +78,8 @@ fn rename_open(entry: &File, to: &Path, flags: u32) -> io::Result<()> {
     // The structure has the alignment of a handle.
     let words: Vec<u64> = info.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     let class = if flags & AT_ONCE != 0 { FileRenameInfoEx } else { FileRenameInfo };
-    // SAFETY: the handle is open as long as `entry` is borrowed. `words` is aligned for the structure of this class, has
-    // its fields at their offsets and `len` bytes at least, and the name in it ends with a zero within them.
+    // SAFETY: the handle is open as long as `entry` is borrowed. `words` is aligned for the structure of this class,
+    // has its fields at their offsets and `len` bytes at least, and the name in it ends with a zero within them.
     let result = unsafe {
         SetFileInformationByHandle(handle(entry), class, words.as_ptr().cast::<c_void>(), len as u32)
     };
@@ -132,8 +134,13 @@ fn by_steps(new: &File, to: &Path, known: Option<Look>) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return rename_open(new, to, 0),
         opened => opened?,
     };
-    if facts(&old)?.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY != 0 {
+    let attributes = facts(&old)?.dwFileAttributes;
+    if attributes & FILE_ATTRIBUTE_DIRECTORY != 0 {
         return Err(io::ErrorKind::IsADirectory.into());
+    }
+    // It could be moved aside, and not removed.
+    if attributes & FILE_ATTRIBUTE_READONLY != 0 {
+        return Err(io::ErrorKind::PermissionDenied.into());
     }
     if let Some(known) = known
         && look(&old)? != known
@@ -168,13 +175,14 @@ fn move_aside(entry: &File, was: &Path) -> io::Result<PathBuf> {
 /// Gives an entry that was moved aside its name back, and returns the error that made this necessary. If the name is
 /// taken meanwhile, the entry stays aside, and the error says where.
 fn put_back(entry: &File, was: &Path, aside: &Path, cause: io::Error) -> io::Error {
-    match rename_open(entry, was, 0) {
-        Ok(()) => cause,
-        Err(_) => io::Error::new(
-            cause.kind(),
-            format!("{cause} (the old one is now {})", crate::names::show(aside)),
-        ),
-    }
+    if rename_open(entry, was, 0).is_ok() { cause } else { left_aside(aside, &cause) }
+}
+
+/// The error of an entry that is left aside. It has no kind of its own, for which callers would have words without the
+/// place.
+fn left_aside(aside: &Path, cause: &io::Error) -> io::Error {
+    let name = aside.file_name().unwrap_or_default();
+    io::Error::other(format!("{cause}; what was there before is now {name:?} beside it"))
 }
 
 /// Gives a folder another name, which may be that of an empty folder.
@@ -188,7 +196,7 @@ pub(crate) fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         done => done.map(|()| true)?,
     };
-    let renamed = rename_open(&new, to, 0);
+    let renamed = patiently(|| rename_open(&new, to, 0));
     if renamed.is_err() && is_taken {
         // A failure here is ignored: the folder was empty, and the first error is the one to show.
         let _ = fs::create_dir(to);
@@ -203,16 +211,14 @@ pub(crate) fn rename_folder(from: &Path, to: &Path) -> io::Result<()> {
 /// Those of the system, such as that a file in one of them is open.
 pub(crate) fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     let (one, other) = (open_new(a)?, open_new(b)?);
-    let aside = move_aside(&other, b)?;
-    if let Err(e) = rename_open(&one, b, 0) {
+    let aside = patiently(|| move_aside(&other, b))?;
+    if let Err(e) = patiently(|| rename_open(&one, b, 0)) {
         return Err(put_back(&other, b, &aside, e));
     }
     if let Err(e) = rename_open(&other, a, 0) {
         return Err(match rename_open(&one, a, 0) {
             Ok(()) => put_back(&other, b, &aside, e),
-            Err(_) => {
-                io::Error::new(e.kind(), format!("{e} (the old one is now {})", crate::names::show(&aside)))
-            }
+            Err(_) => left_aside(&aside, &e),
         });
     }
     Ok(())

@@ -66,8 +66,8 @@ impl Drop for Descriptor {
     }
 }
 
-/// The descriptor that gives everything to this user, and nothing to anybody else; with `inherited`, also in what is made
-/// in the folder.
+/// The descriptor that gives everything to this user, and nothing to anybody else; with `inherited`, also in what is
+/// made in the folder.
 fn of_owner_alone(inherited: &str) -> io::Result<Descriptor> {
     let user = own_sid(TokenUser)?;
     let text: Vec<u16> = format!("O:{user}D:P(A;{inherited};FA;;;{user})\0").encode_utf16().collect();
@@ -99,8 +99,8 @@ fn attributes(descriptor: &Descriptor) -> SECURITY_ATTRIBUTES {
 pub(super) fn create_private(path: &Path, share: u32, flags: u32) -> io::Result<File> {
     let (path, descriptor) = (wide(path)?, of_owner_alone("")?);
     let (attributes, access) = (attributes(&descriptor), GENERIC_READ | GENERIC_WRITE);
-    // SAFETY: `path` ends with a zero; `attributes` and the descriptor in it live until the call returns; no template is
-    // given.
+    // SAFETY: `path` ends with a zero; `attributes` and the descriptor in it live until the call returns; no template
+    // is given.
     let opened = unsafe {
         CreateFileW(path.as_ptr(), access, share, &raw const attributes, CREATE_NEW, flags, null_mut())
     };

@@ -101,8 +101,8 @@ fn only_the_known_file_is_replaced() {
     assert_eq!(names(place.path()), ["old"]);
 }
 
-/// Somebody saves other files under the name all the time. Each of them is there in the end, or was replaced by the next
-/// that was saved, never by the new one.
+/// Somebody saves another file under the name, at any moment of the renaming. It is there in the end, never the new
+/// one.
 #[test]
 fn a_file_that_somebody_saves_in_the_middle_is_not_replaced() {
     for round in 0..40u32 {
@@ -217,6 +217,10 @@ fn names_that_lead_elsewhere_get_nothing() {
     assert_eq!(name_of(b"fine".to_vec()), Some("fine".into()));
     assert_eq!(path_of(b"C:\\folder\\file".to_vec()), Some("C:\\folder\\file".into()));
     assert_eq!(names(place.path()), ["file"]);
+    assert!(
+        is_same_name("größe.TAR".as_ref(), "GRÖSSE.tar".as_ref())
+            && !is_same_name("a".as_ref(), "b".as_ref())
+    );
     assert!(open_at_once(Path::new("NUL")).is_err(), "it is no file");
     assert!(room(Path::new(r"\\.\NUL")).is_err());
 }
