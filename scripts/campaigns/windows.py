@@ -128,7 +128,8 @@ class Fec:
         next(Fec.counts)
         expect(not CRASH.search(done.err), told(done, "it crashed"))
         expect(done.code in codes or self.is_lost(done.code), told(done, "the exit code is none of %s" % sorted(codes)))
-        expect(not done.code or (done.err + done.out).strip(), told(done, "it failed without a word"))
+        has_words = (done.err + done.out).strip() or self.is_lost(done.code)
+        expect(not done.code or has_words, told(done, "it failed without a word"))
         return done
 
     def must(self, code, folder, *words, **options):
@@ -706,6 +707,9 @@ def strange_name(c, maker, name):
         payload = TEXT + os.fsencode(name)
         store(os.path.join(made, name), payload)
         root = maker.encode(made, "./" + name, "-o", os.path.join("..", os.path.basename(folder), "s/"), *SMALL)
+        # A shard file counts by its content: under its usual name Windows itself may not open it.
+        for shard in os.listdir(os.path.join(folder, "s")):
+            os.rename(os.path.join(folder, "s", shard), os.path.join(folder, "s", shard[-len("000.shard"):]))
         for to in "", "to":
             os.makedirs(os.path.join(folder, to), exist_ok=True)
             before = os.listdir(os.path.join(folder, to))

@@ -272,23 +272,17 @@ fn parts_of(name: &[u8]) -> Option<(i32, u64)> {
     Some((pid.parse().ok().filter(|pid| are_numbers && *pid > 0)?, number.parse().ok()?))
 }
 
-/// The upper half of the numbers in all temporary names. It is the same where process numbers mean the same: until the
-/// next boot of the machine, and in the same container.
+/// The upper half of the numbers in all temporary names. It is the same where process numbers mean the same.
 fn home() -> u64 {
     static HOME: OnceLock<u64> = OnceLock::new();
-    *HOME.get_or_init(|| home_of(Path::new("/proc")))
+    *HOME.get_or_init(|| home_of(system::processes_here()))
 }
 
-/// The home that Linux tells in `/proc`. Without that, as on macOS, each process has a home of its own: nothing is
-/// known of others, which may run on another machine that shares the storage.
-fn home_of(proc: &Path) -> u64 {
-    let boot = fs::read(proc.join("sys/kernel/random/boot_id"));
-    let namespace = fs::read_link(proc.join("self/ns/pid"));
-    let place = match (boot, namespace) {
-        (Ok(boot), Ok(namespace)) => [&boot, namespace.as_os_str().as_encoded_bytes()].concat(),
-        _ => format!("{} {:?}", system::process(), SystemTime::now()).into_bytes(),
-    };
-    let digest = HashKind::Blake3.digest(&place);
+/// The home where the system names the place of its processes. Without that, as on macOS, each process has a home of
+/// its own: nothing is known of others, which may run on another machine that shares the storage.
+fn home_of(place: Option<Vec<u8>>) -> u64 {
+    let own = || format!("{} {:?}", system::process(), SystemTime::now()).into_bytes();
+    let digest = HashKind::Blake3.digest(&place.unwrap_or_else(own));
     u64::from_le_bytes([0, 0, 0, 0, digest[0], digest[1], digest[2], digest[3] | 1])
 }
 
@@ -362,10 +356,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_system_that_does_not_tell_where_it_is_knows_nothing_of_other_processes() {
-        let nowhere = tempfile::tempdir().expect("a scratch folder");
-        assert_eq!(home_of(Path::new("/proc")), home());
-        assert_ne!(home_of(nowhere.path()), home_of(nowhere.path()));
-        assert!(home_of(nowhere.path()) >> 32 != 0, "a home of 0 means any machine");
+        assert_eq!(home_of(system::processes_here()), home());
+        assert_ne!(home_of(None), home_of(None));
+        assert!(home_of(None) >> 32 != 0, "a home of 0 means any machine");
     }
 
     /// On storage shared by machines and containers, a process that lives elsewhere must not lose its output.

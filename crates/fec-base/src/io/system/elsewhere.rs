@@ -306,6 +306,11 @@ pub(crate) fn process() -> u32 {
     1
 }
 
+/// The place in which process numbers mean the same: not known.
+pub(crate) fn processes_here() -> Option<Vec<u8>> {
+    None
+}
+
 /// Tells whether a process is surely gone.
 pub(crate) fn is_gone(_process: i32) -> bool {
     false

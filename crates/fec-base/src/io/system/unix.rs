@@ -345,6 +345,14 @@ pub(crate) fn process() -> u32 {
     std::process::id()
 }
 
+/// The place in which process numbers mean the same, until the next boot of the machine and in the same container, if
+/// the system names it: Linux does, in `/proc`.
+pub(crate) fn processes_here() -> Option<Vec<u8>> {
+    let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some([&boot, namespace.as_os_str().as_encoded_bytes()].concat())
+}
+
 /// Tells whether a process is gone, or has ended without being reaped by its parent, as is common in containers.
 pub(crate) fn is_gone(process: i32) -> bool {
     let has_ended = || {

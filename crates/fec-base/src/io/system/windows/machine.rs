@@ -24,6 +24,7 @@ use windows_sys::Win32::System::IO::{DeviceIoControl, OVERLAPPED};
 use windows_sys::Win32::System::Ioctl::{
     FSCTL_QUERY_ALLOCATED_RANGES, FSCTL_SET_SPARSE, FSCTL_SET_ZERO_DATA,
 };
+use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, RegGetValueW};
 use windows_sys::Win32::System::Threading::{
     GetCurrentThread, GetThreadTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
     WaitForSingleObject,
@@ -117,6 +118,31 @@ pub(crate) fn unlock(file: &File) {
 /// The number of this process.
 pub(crate) fn process() -> u32 {
     std::process::id()
+}
+
+/// The place in which process numbers mean the same: the number that this machine got when Windows was installed.
+pub(crate) fn processes_here() -> Option<Vec<u8>> {
+    let (key, name) = (utf16("SOFTWARE\\Microsoft\\Cryptography"), utf16("MachineGuid"));
+    let mut number = [0u8; 128];
+    let mut len = number.len() as u32;
+    // SAFETY: both names end with a zero; `number` is writable and has `len` bytes, and the type need not be told.
+    let code = unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            name.as_ptr(),
+            RRF_RT_REG_SZ,
+            null_mut(),
+            number.as_mut_ptr().cast::<c_void>(),
+            &raw mut len,
+        )
+    };
+    (code == 0).then(|| number[..len as usize].to_vec())
+}
+
+/// A text as Windows reads it, with a zero behind it.
+fn utf16(text: &str) -> Vec<u16> {
+    text.encode_utf16().chain([0]).collect()
 }
 
 /// Tells whether a process is gone, or has ended while others still have it open.

@@ -22,7 +22,9 @@ mod tests;
 
 pub(crate) use super::unmapped::FencedMap;
 pub use machine::{Timespec, coarse_time, is_shortage, make_hole, since_1970};
-pub(crate) use machine::{is_bad_place, is_gone, lock_alone, next_data, process, room, thread_time, unlock};
+pub(crate) use machine::{
+    is_bad_place, is_gone, lock_alone, next_data, process, processes_here, room, thread_time, unlock,
+};
 pub use naming::rename;
 pub(crate) use naming::{exchange, move_files, rename_folder};
 
