@@ -426,10 +426,6 @@ def damaged_shards(c, payload, kind, hit):
         expect(files_of(shards) == before, "%s: something was changed that was only looked at" % kind)
         c.fec.must(3 if is_lost else 0, folder, "decode", "a.bin.shards", "-o", "back", "--no-sync", "--root", root)
         repair = "repair", "a.bin.shards", "--no-sync", "--root", root
-        if kind == "empty" and hit and not is_lost:
-            # Nothing tells that an empty file was a shard file; -f says that it may be replaced.
-            c.fec.must(2, folder, *repair)
-            repair += ("-f",)
         c.fec.must(3 if is_lost else 0, folder, *repair)
         expect(files_of(shards) == (before if is_lost else whole), "%s: repair makes other shard files" % kind)
         if not is_lost:

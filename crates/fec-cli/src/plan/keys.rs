@@ -82,7 +82,11 @@ pub(crate) fn short<T>(path: &Path, bytes: Option<T>) -> Result<T> {
 /// # Errors
 /// Wrong use.
 pub(crate) fn passphrase_in(path: &Path, bytes: Option<&[u8]>) -> Result<Zeroizing<String>> {
-    let line = bytes.map(|bytes| bytes.strip_suffix(b"\n").unwrap_or(bytes));
+    let line = bytes.map(|bytes| {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        // On Windows lines end in two characters, and the passphrase is the same everywhere.
+        line.strip_suffix(b"\r").filter(|_| line.len() < bytes.len()).unwrap_or(line)
+    });
     let text = line.and_then(|line| std::str::from_utf8(line).ok()).filter(|text| !text.contains('\n'));
     text.map(|text| Zeroizing::new(text.to_owned()))
         .ok_or_else(|| misuse("read the passphrase", path, "it is not a single line of text"))
@@ -178,7 +182,11 @@ mod tests {
     #[test]
     fn passphrases_are_one_line_and_new_ones_are_long() {
         let path = Path::new("p");
-        assert_eq!(*passphrase_in(path, Some(b"a b\n")).expect("a line"), "a b");
+        for (bytes, expected) in
+            [("a b\n", "a b"), ("a b\r\n", "a b"), ("a b", "a b"), ("a b\r", "a b\r"), ("a\r\r\n", "a\r")]
+        {
+            assert_eq!(*passphrase_in(path, Some(bytes.as_bytes())).expect("a line"), expected);
+        }
         for bytes in [None, Some(&b"a\nb\n"[..]), Some(b"\xff")] {
             assert!(passphrase_in(path, bytes).is_err(), "{bytes:?}");
         }

@@ -1,7 +1,7 @@
 //! The paths in a list, as `--files-from` reads them.
 
 use crate::say::failure::{Failure, Result, misuse};
-use crate::system::border::path_of;
+use fec_base::names::of_path;
 use std::path::{Path, PathBuf};
 
 /// The longest path that the system takes, in bytes.
@@ -22,7 +22,9 @@ pub(crate) fn paths(list: &Path, bytes: &[u8], is_null: bool) -> Result<Vec<Path
         return Err(wrong(format!("it never ends, or has more than {} MiB", MOST_LISTED >> 20)).help(advice));
     }
     let separator = if is_null || bytes.contains(&0) { 0 } else { b'\n' };
-    let lines = || bytes.split(|b| *b == separator);
+    // On Unix a carriage return may end a name; on Windows no name has one, and it ends lines.
+    let unended = |line| if cfg!(windows) { <[u8]>::strip_suffix(line, b"\r").unwrap_or(line) } else { line };
+    let lines = || bytes.split(|b| *b == separator).map(unended);
     if let Some(nth) = lines().position(|path| path.len() > LONGEST_PATH) {
         return Err(wrong(format!("entry {} is longer than a path may be", nth + 1)));
     }
@@ -35,7 +37,7 @@ pub(crate) fn paths(list: &Path, bytes: &[u8], is_null: bool) -> Result<Vec<Path
     }
     let no_path = |nth: usize| wrong(format!("entry {} is not UTF-8, as paths are here", nth + 1));
     let lines = lines().enumerate().filter(|(_, path)| !path.is_empty());
-    lines.map(|(nth, path)| path_of(path.to_vec()).ok_or_else(|| no_path(nth))).collect()
+    lines.map(|(nth, path)| of_path(path.to_vec()).ok_or_else(|| no_path(nth))).collect()
 }
 
 #[cfg(test)]

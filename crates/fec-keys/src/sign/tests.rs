@@ -83,6 +83,25 @@ fn what_is_signed_here_is_what_minisign_makes_of_it() {
     assert_eq!(behind_comment(made.text()), behind_comment(SIGNATURE));
 }
 
+/// Editors on Windows, and checkouts there, end lines so.
+#[test]
+fn files_with_other_line_ends_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    let save = |text: &str| std::fs::write(&path, text.replace('\n', "\r\n")).expect("a file");
+    save(&format!("untrusted comment: a key\n{PUBLIC}\n"));
+    assert_eq!(Signer::read(&path).expect("a public key"), signer(PUBLIC));
+    save(SECRET);
+    assert_eq!(
+        StoredKey::read(&path).expect("a secret key").open(None).expect("open").signer(),
+        signer(PUBLIC)
+    );
+    save(SIGNATURE);
+    let read = Signature::read(&path).expect("a signature");
+    assert_eq!(read.text(), SIGNATURE);
+    assert!(signer(PUBLIC).has_signed(&root(), &read));
+}
+
 #[test]
 fn secret_keys_of_minisign_open() {
     assert_eq!(secret(SECRET, None).signer(), signer(PUBLIC));

@@ -61,8 +61,16 @@ pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8], post_quantu
     format!("{}{TRUSTED}{trusted}\n{}\n{fifth}", *commented(comment, signed), *encoded(global))
 }
 
-/// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8.
+/// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8. Lines may end as
+/// on Windows, as minisign allows: an editor or a checkout may have made them so.
 pub(super) fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<String>>> {
     let Some(bytes) = small::read(path, most)? else { return Ok(None) };
-    Ok(std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.to_owned())))
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
+    // There is room for all of it: growing would leave a part of a key in memory.
+    let mut lines = Zeroizing::new(String::with_capacity(text.len()));
+    for (nth, line) in text.split("\r\n").enumerate() {
+        lines.extend((nth > 0).then_some('\n'));
+        lines.push_str(line);
+    }
+    Ok(Some(lines))
 }

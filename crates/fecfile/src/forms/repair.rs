@@ -8,7 +8,7 @@ use crate::forms::annexes;
 use crate::groups::GroupEntry;
 use crate::payload::Payload;
 use fec_base::context::{Context, Settings};
-use fec_base::io::output::{FileOut, Policy};
+use fec_base::io::output::{FileOut, Policy, check_absent};
 use fec_base::io::temporary::{parent, remove_stale};
 use fec_base::io::{NewObjects, ReadAt, list};
 use fec_base::threads::Threads;
@@ -35,11 +35,14 @@ pub(crate) struct RepairJob<'a> {
 }
 
 impl<'a> RepairJob<'a> {
-    /// Refuses sets that need more memory than allowed. A set that is decoded and encoded again needs its memory twice.
+    /// Refuses what cannot be done, before anything is written: new files in the place of others, and sets that need
+    /// more memory than allowed. A set that is decoded and encoded again needs its memory twice.
     ///
     /// # Errors
-    /// [`SetMemory`](ErrorKind::SetMemory).
-    pub(crate) fn check_memory(&self, set_bytes: u64) -> Result<()> {
+    /// [`SetMemory`](ErrorKind::SetMemory); that a file exists and may not be replaced.
+    pub(crate) fn check(&self, files: &[NewFile], set_bytes: u64) -> Result<()> {
+        let check = |file: &NewFile| check_absent(&file.path, self.policy.with_force(file.replaces));
+        files.iter().try_for_each(check)?;
         let rooms = if self.payload.is_some() { 1 } else { 2 };
         let (need, most) = (set_bytes.saturating_mul(rooms), self.context.settings.max_memory);
         if need > most {

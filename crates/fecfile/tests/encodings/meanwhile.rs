@@ -88,3 +88,59 @@ fn a_shard_file_that_is_made_anew_meanwhile_stays() {
         assert_eq!(fs::read_dir(&shards).expect("a folder").count(), 9);
     }
 }
+
+/// The state of a shard file that is not one any more.
+const NOT_SHARDS: [(&[u8], bool); 3] = [(b"", true), (&[0; 5_000], true), (b"a letter", false)];
+
+/// A file without content is made anew; another one is replaced by force alone, and a dry run says so too.
+#[test]
+fn a_dry_run_refuses_what_a_repair_refuses() {
+    for (content, is_nothing) in NOT_SHARDS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shards = folder.path().join("s");
+
+        let store = Folder::new(&shards, POLICY);
+        let bytes = payload(1, 60_000);
+        let _ =
+            encode::to_store(&&*bytes, b"x", &store, &options(Grouping::Auto), &context()).expect("shards");
+        let path = shards.join("x.001.shard");
+        let whole = fs::read(&path).expect("a shard file");
+        fs::write(&path, content).expect("a file");
+        let repair = |policy, dry_run| {
+            let context = context();
+            let input = Input::of_paths(std::slice::from_ref(&shards)).expect("an input");
+            let archive = Archive::open(&input, None, &context).expect("an encoding");
+            archive.repair(Repair { out: None, policy, dry_run }, &context)
+        };
+        for dry_run in [true, false] {
+            match repair(POLICY, dry_run) {
+                Ok(repaired) if is_nothing => assert_eq!(repaired.files, [path.as_path()]),
+                Err(error) if !is_nothing => assert!(matches!(error.kind, ErrorKind::Exists), "{error}"),
+                done => panic!("{content:?}: {done:?}"),
+            }
+            assert_eq!(fs::read(&path).unwrap() == whole, is_nothing && !dry_run);
+        }
+        assert_eq!(
+            repair(POLICY.with_force(true), true).expect("it may").files.len(),
+            usize::from(!is_nothing)
+        );
+    }
+}
+
+#[test]
+fn a_dry_run_refuses_to_replace_a_file_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, other] = ["x.fec", "other.fec"].map(|name| folder.path().join(name));
+    fs::write(&path, container(&payload(1, 60_000), &options(Grouping::Auto)).0).expect("a file");
+    flip(&path, 5_000);
+    fs::write(&other, b"a letter").expect("a file");
+    for dry_run in [true, false] {
+        let context = context();
+        let archive =
+            Archive::open(&Input::of_paths(std::slice::from_ref(&path)).expect("an input"), None, &context);
+        let how = Repair { out: Some(&other), policy: POLICY, dry_run };
+        let error = archive.expect("an encoding").repair(how, &context).expect_err("it is there");
+        assert!(matches!(error.kind, ErrorKind::Exists), "{error}");
+        assert_eq!(fs::read(&other).expect("a file"), b"a letter");
+    }
+}

@@ -9,10 +9,9 @@ use crate::run::target::{Target, is_dash};
 use crate::say::encode::Report;
 use crate::say::failure::{Exit, Failure, Result, plain, say};
 use crate::settings::{Settings, print_line, print_lines};
-use crate::system::border::path_of;
 use fec_base::io::system::identity;
 use fec_base::io::temporary::parent;
-use fec_base::names::{counted, show, show_input};
+use fec_base::names::{counted, of_path, show, show_input};
 use fec_base::roots::put_line;
 use fec_base::threads::Threads;
 use fec_core::executor::{Executor, into_value, lock};
@@ -265,7 +264,7 @@ fn filled_in(output: &Path, input: &Path) -> PathBuf {
         };
     }
     // The bytes come from paths, cut at characters of ASCII alone.
-    path_of(out).unwrap_or_else(|| output.to_path_buf())
+    of_path(out).unwrap_or_else(|| output.to_path_buf())
 }
 
 #[cfg(test)]

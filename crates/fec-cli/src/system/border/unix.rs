@@ -9,11 +9,9 @@ use signal_hook::consts::{
     SIGXFSZ,
 };
 use signal_hook::{flag, iterator, low_level};
-use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -81,11 +79,6 @@ pub(crate) fn close_stdout() -> io::Result<()> {
 /// The file that standard output was redirected to, if the system tells its name.
 pub(crate) fn redirected() -> Option<PathBuf> {
     std::fs::read_link("/proc/self/fd/1").ok()
-}
-
-/// The path that these bytes of a list are: any are one.
-pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
-    Some(OsString::from_vec(bytes).into())
 }
 
 /// Writes to standard error without its lock, whose holder may be waiting for a reader.

@@ -57,11 +57,6 @@ pub(crate) fn redirected() -> Option<PathBuf> {
     None
 }
 
-/// The path that these bytes of a list are, if they are UTF-8.
-pub(crate) fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
-    String::from_utf8(bytes).ok().map(PathBuf::from)
-}
-
 /// Writes to standard error.
 pub(crate) fn write_error(text: &[u8]) {
     let _ = io::stderr().write_all(text);

@@ -28,16 +28,17 @@ pub(super) fn repair(
         .meta(chain, links)
         .ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?
         .to_bytes();
-    if job.dry_run {
-        return Ok(vec![path]);
-    }
     let groups = census.groups(chain, links);
     let shape = *groups.largest();
     let geometry = chain.geometry.expect("a chain that can be restored has an end");
-    job.check_memory(shape.set_bytes())?;
     let replaces = job.out.is_none() || job.policy.force;
     let examined = job.out.is_none().then(|| object.clone());
     let files = [NewFile { path, replaces, examined, old: Some(object.clone()) }];
+    job.check(&files, shape.set_bytes())?;
+    if job.dry_run {
+        let [file] = files;
+        return Ok(vec![file.path]);
+    }
     let mut out = Box::new(NewFiles::create(&files, job)?);
     let encoded = census.encoded(chain, links, Some(object.as_ref()));
     let meter = job.context.meter(Action::Repair, Some(geometry.payload_len()));

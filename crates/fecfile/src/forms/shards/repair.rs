@@ -45,12 +45,15 @@ pub(super) fn repair(
         return Err(Error::new(Action::Repair, ErrorKind::NotAllowed(denied)));
     }
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-    if files.is_empty() || job.dry_run {
+    if files.is_empty() {
         return Ok(paths);
     }
     let meta =
         set.meta.as_ref().ok_or_else(|| Error::new(Action::Repair, EncodingError::MetaLost))?.to_bytes();
-    job.check_memory(geometry.shape().set_bytes())?;
+    job.check(&files, geometry.shape().set_bytes())?;
+    if job.dry_run {
+        return Ok(paths);
+    }
     if let Some(folder) = job.out {
         let made = create_folders(folder, job.policy.of_folder());
         made.map_err(|e| Error::io(Action::Create, folder, e))?;
@@ -92,7 +95,7 @@ fn is_rest_of(file: &dyn ReadAt, set: &ShardSet, index: u32) -> bool {
     })
 }
 
-/// Tells whether a file contains only zeros, as after a crash.
+/// Tells whether a file is empty or contains only zeros, as after a crash: nothing is lost with it.
 fn holds_nothing(file: &dyn ReadAt) -> bool {
     const PIECE: usize = 64 << 10;
     let (mut at, mut piece) = (0, vec![0; PIECE]);
@@ -130,7 +133,7 @@ fn new_files(
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
         let path = folder.join(file_name(name, shard.index as usize));
         let is_rest = |file: &Arc<dyn ReadAt>| {
-            is_rest_of(file, set, shard.index) || job.payload.is_some() && holds_nothing(file)
+            is_rest_of(file, set, shard.index) || job.out.is_none() && holds_nothing(file)
         };
         let examined = open_file(&path).ok().flatten().filter(is_rest);
         let replaces = job.policy.force || examined.is_some();
