@@ -171,29 +171,24 @@ TABLE
     CARGO_TARGET_DIR=$target cargo run --profile ci --locked --manifest-path crates/fecfile/examples/shards-in-memory/Cargo.toml
 }
 
-# The command compiles for systems that nobody here can run: macOS by day, by night others too. Nothing is linked, so
-# `true` is the compiler of C, and the C code of packages (BLAKE3, AWS-LC, ring) is not compiled.
+# The command compiles for systems that nobody here can run: macOS and Windows by day, by night others too. Nothing is
+# linked, so `true` is the compiler of C, and the C code of packages (BLAKE3, AWS-LC, ring) is not compiled.
 systems() {
-    local machine name machines=(aarch64-apple-darwin x86_64-apple-darwin)
+    local machine name machines=(aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu)
     [ -z "$long" ] || machines+=(x86_64-unknown-freebsd aarch64-linux-android riscv64gc-unknown-linux-gnu s390x-unknown-linux-gnu)
     has rustup || { echo "left out: all of them: rustup, which has the standard library of others, is not here"; return; }
     for machine in "${machines[@]}"; do
         rustup target add "$machine" || { echo "left out: $machine: its standard library is not to be had"; continue; }
         name=${machine//-/_}
         echo "\$ cargo check --target $machine"
-        env "CC_$name=true" "CXX_$name=true" "AR_$name=true" cargo check --profile ci --locked --target "$machine" \
-            --workspace 2>&1 | tee "$scratch/system" || return
+        env "CC_$name=true" "CXX_$name=true" "AR_$name=true" AWS_LC_SYS_PREBUILT_NASM=1 \
+            cargo check --profile ci --locked --target "$machine" --workspace 2>&1 | tee "$scratch/system" || return
         ! grep '^warning' "$scratch/system" || return
         # The tests that .github/workflows/ci.yml runs on macOS.
         [[ -n $long && $machine == *-apple-* ]] || continue
         env "CC_$name=true" "CXX_$name=true" "AR_$name=true" cargo check --profile ci --locked --target "$machine" \
             --tests -p fec-core -p fec-keys -p fecfile -p fec-live -p fec-bench || return
     done
-    machine=x86_64-pc-windows-gnu
-    rustup target add $machine || { echo "left out: $machine: its standard library is not to be had"; return; }
-    echo "\$ cargo check --target $machine -p fec-base -p fecfile --tests"
-    cargo check --profile ci --locked --target $machine -p fec-base -p fecfile --tests 2>&1 | tee "$scratch/system" || return
-    ! grep '^warning' "$scratch/system" || return
 }
 
 golden() {
@@ -308,6 +303,8 @@ web() {
 }
 
 emulated() { scripts/checks/test-emulated.sh; }
+
+windows() { scripts/checks/test-windows.sh --fec "$fec"; }
 
 # The library for C, as a stranger gets it; its own tests are among those of the workspace.
 c_library() { FEC_PROFILE=ci may_be_missing scripts/checks/test-c.sh; }

@@ -15,7 +15,6 @@ use fecfile::payload::{Grouping, Options as EncodeOptions};
 use fecfile::{Archive, Destination, Wish, encode};
 use std::ffi::{CString, OsString, c_char};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
 /// The name that shards record if none is given.
@@ -121,7 +120,7 @@ fn all_of(store: &MemoryStore) -> Result<Vec<(CString, MemoryObject)>, Failure> 
     let names = store.list().map_err(|e| Error::io(Action::ListStore, Place::Nowhere, e))?;
     let shard = |name: OsString| {
         // Names with control characters are refused before.
-        Some((CString::new(name.as_bytes()).ok()?, store.get(&name)?))
+        Some((CString::new(name.as_encoded_bytes()).ok()?, store.get(&name)?))
     };
     Ok(names.into_iter().filter_map(shard).collect())
 }

@@ -61,8 +61,8 @@ pub(super) fn signature(signed: &[u8], trusted: &str, global: &[u8], post_quantu
     format!("{}{TRUSTED}{trusted}\n{}\n{fifth}", *commented(comment, signed), *encoded(global))
 }
 
-/// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8. Lines may end as
-/// on Windows, as minisign allows: an editor or a checkout may have made them so.
+/// The text of a file of at most `most` bytes; `None` for a longer file, and for one that is not UTF-8. Lines may end
+/// as on Windows, as minisign allows: an editor or a checkout may have made them so.
 pub(super) fn read(path: &Path, most: usize) -> io::Result<Option<Zeroizing<String>>> {
     let Some(bytes) = small::read(path, most)? else { return Ok(None) };
     let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
