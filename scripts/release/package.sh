@@ -3,15 +3,17 @@
 #
 #   scripts/release/package.sh [--to FOLDER] [PACKAGE…]
 #
-# PACKAGE, all but wheels if none is named:
+# PACKAGE, all but windows and wheels if none is named:
 #   x86_64, aarch64, armv7, riscv64   a tarball with the static binary that scripts/release/build-static.sh makes, and
 #                                     an image of it
 #   deb                               a package for Debian and Ubuntu on this machine's architecture
 #   crates                            what would be published: all crates are built from what is in their packages.
 #                                     Without that build: crates-unbuilt
 #   wheel                             the package for Python, for this machine
-#   wheels                            those for others, only if it is named: Linux with glibc 2.17 or musl 1.2 or newer,
-#                                     and macOS, where nobody has run it; each for x86_64 and aarch64. Needs rustup
+#   windows                           a zip with fec.exe for x86_64, as scripts/release/windows.sh makes it
+#   wheels                            packages for Python for others: Linux with glibc 2.17 or musl 1.2 or newer and
+#                                     macOS, each for x86_64 and aarch64, and Windows for x86_64. Nobody has run those
+#                                     of macOS and Windows. Needs rustup
 #   source                            the sources of the last commit; and recipes that build fec from them, for
 #                                     Homebrew, the AUR and nixpkgs
 # They go to FOLDER, target/packages if it is not given. Needs Rust, Python 3 and a C compiler; as root on Debian it
@@ -36,7 +38,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) show_help ;;
     --to) to=${2?"--to needs a folder"} && shift ;;
-    x86_64 | aarch64 | armv7 | riscv64 | deb | crates | crates-unbuilt | wheel | wheels | source) packages+=("$1") ;;
+    x86_64 | aarch64 | armv7 | riscv64 | deb | crates | crates-unbuilt | wheel | windows | wheels | source) packages+=("$1") ;;
     *) usage ;;
     esac
     shift
@@ -169,6 +171,35 @@ crates() {
     cp "$target"/*.crate "$to"
 }
 
+# zipped FOLDER FILE: a zip of a folder in $scratch.
+zipped() {
+    python3 - "$scratch" "$1" "$2" << 'END'
+import os, sys, time, zipfile
+at, folder, file = sys.argv[1:]
+when = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
+with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+    for place, folders, names in os.walk(os.path.join(at, folder)):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            entry = zipfile.ZipInfo(os.path.relpath(path, at), when)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            with open(path, "rb") as content:
+                out.writestr(entry, content.read())
+END
+}
+
+windows() {
+    local made name=fec-$version-x86_64-pc-windows-gnu
+    made=$(with_paths_hidden scripts/release/windows.sh | tail -n 1)
+    sbom x86_64-pc-windows-gnu
+    mkdir "$scratch/$name"
+    cp "$made" README.md CHANGELOG.md LICENSE LICENSE-APACHE LICENSE-MIT docs/FORMAT.md docs/guide/windows.md \
+        "$scratch/sbom.cdx.json" "$scratch/$name/"
+    zipped "$name" "$to/$name.zip"
+}
+
 # maturin OPTIONS…: builds a wheel.
 maturin() {
     local maturin=("$scratch/venv/bin/maturin" build --locked --quiet -m crates/fec-python/Cargo.toml -o "$to" "$@" --profile)
@@ -183,7 +214,7 @@ maturin() {
 wheel() {
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q "maturin==$MATURIN"
-    find "$to" -maxdepth 1 -name 'fecshards-*.whl' ! -name '*manylinux2014*' ! -name '*musllinux*' ! -name '*macosx*' -delete
+    find "$to" -maxdepth 1 -name 'fecshards-*.whl' ! -name '*manylinux2014*' ! -name '*musllinux*' ! -name '*macosx*' ! -name '*win_amd64*' -delete
     maturin
 }
 
@@ -192,7 +223,7 @@ wheels() (
     python3 -m venv "$scratch/venv"
     "$scratch/venv/bin/pip" install -q "maturin==$MATURIN" "ziglang==$ZIG"
     PATH=$scratch/venv/bin:$PATH
-    rm -f "$to"/fecshards-*{manylinux2014,musllinux,macosx}*.whl
+    rm -f "$to"/fecshards-*{manylinux2014,musllinux,macosx,win_amd64}*.whl
     for target in {x86_64,aarch64}-{unknown-linux-musl,apple-darwin}; do
         if ! has rustup || ! rustup target add "$target" 2> /dev/null; then refuse "wheels need rustup, and its target $target"; fi
         tags=()
@@ -200,6 +231,9 @@ wheels() (
         maturin --zig --target "$target" "${tags[@]}"
     done
     maturin --zig --target x86_64-unknown-linux-gnu --compatibility manylinux2014
+    need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
+    rustup target add x86_64-pc-windows-gnu
+    maturin --target x86_64-pc-windows-gnu
     scripts/release/build-static.sh --install aarch64
     # Only the compiler of these settings: the wheel is no static binary.
     compiler=$(scripts/release/build-static.sh --env aarch64 | sed -n 's/^RUSTC=//p')
@@ -241,7 +275,7 @@ sources() {
 for package in "${packages[@]}"; do
     echo "package: $package" >&2
     case $package in
-    deb | crates | wheel | wheels) "$package" ;;
+    deb | crates | wheel | windows | wheels) "$package" ;;
     source) sources ;;
     crates-unbuilt) crates --no-verify ;;
     *) static "$package" ;;

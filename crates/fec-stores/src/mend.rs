@@ -9,7 +9,6 @@ use super::placement::Placement;
 use super::put::{Expected, put};
 use super::send::Missing;
 use super::stored::{Stored, failure};
-use super::system;
 use super::target::Target;
 use super::verify::SegmentState;
 use fec_base::context::{Context, Gauge};
@@ -131,7 +130,7 @@ impl Stored<'_> {
             let names = list(&folder).unwrap_or_default();
             names.into_iter().filter_map(move |name| std::fs::symlink_metadata(folder.join(name)).ok())
         });
-        let modes = files.filter(|meta| meta.is_file()).map(|meta| system::mode(&meta));
+        let modes = files.filter(|meta| meta.is_file()).map(|meta| fec_base::io::system::mode(&meta));
         modes.reduce(|all, mode| all & mode).map_or(OWNER_ALONE, |mode| {
             let policy = Policy::new().with_sync(false);
             policy.made_of(mode).permissions & (mode | OWNER_ALONE)

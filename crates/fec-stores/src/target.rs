@@ -131,7 +131,8 @@ impl Target {
     pub(super) fn identities(&self) -> Vec<Identity> {
         match &self.scheme {
             Scheme::Folder(path) => {
-                let file = system::identity(path).map(|(device, inode)| Identity::File(device, inode));
+                let file =
+                    fec_base::io::system::identity(path).map(|(device, inode)| Identity::File(device, inode));
                 let path = system::spelling(resolved(path));
                 file.into_iter().chain([Identity::Path(path)]).collect()
             }

@@ -153,7 +153,7 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
     let place =
         |path: &Path| fs::canonicalize(parent(path)).ok().zip(path.file_name().map(ToOwned::to_owned));
     let same_place = place(a).zip(place(b)).is_some_and(|((folder, name), (other, other_name))| {
-        folder == other && system::is_same_name(&name, &other_name)
+        folder == other && system::folded(&name) == system::folded(&other_name)
     });
     same_place || system::identity(a).is_some_and(|a| Some(a) == system::identity(b))
 }

@@ -365,13 +365,14 @@ mod tests {
     #[test]
     fn of_temporary_files_only_those_that_are_surely_stale_go_away() {
         let folder = tempfile::tempdir().expect("a scratch folder");
-        let dead = (1..).map(|n| 4_000_000 + n).find(|pid| system::is_gone(*pid));
-        let (dead, alive) = (dead.expect("a number of no process"), std::process::id());
-        let mut child = match cfg!(windows) {
-            true => std::process::Command::new("cmd").args(["/c", "exit"]).spawn(),
-            false => std::process::Command::new("true").spawn(),
-        }
-        .expect("a process");
+        let spawn = || {
+            let mut command = std::process::Command::new(if cfg!(windows) { "cmd" } else { "true" });
+            command.args(if cfg!(windows) { &["/c", "exit"][..] } else { &[] }).spawn().expect("a process")
+        };
+        let mut reaped = spawn();
+        reaped.wait().expect("it has ended");
+        let (dead, alive) = (reaped.id(), std::process::id());
+        let mut child = spawn();
         let ended = child.id();
         while !system::is_gone(ended.cast_signed()) {
             std::thread::sleep(Duration::from_millis(1));

@@ -74,6 +74,9 @@ pub(crate) fn recorded(name: Option<&[u8]>) -> Result<PathBuf> {
         return Ok(file.into());
     }
     let why = match name {
+        Some(name) if is_plain(name) => {
+            format!("decode: no file here can have the recorded name \"{}\"", show_bytes(name))
+        }
         Some(name) => format!("decode: the recorded name \"{}\" is not a plain one", show_bytes(name)),
         None => "decode: no name is recorded".to_owned(),
     };
@@ -87,13 +90,11 @@ pub(crate) fn recorded(name: Option<&[u8]>) -> Result<PathBuf> {
 pub(crate) fn stem(input: &Path) -> Result<PathBuf> {
     // A path that ends in a slash has no ending, though its last component may have one.
     let ends = input.as_os_str().as_encoded_bytes().ends_with(b".fec");
-    match input.extension().is_some_and(|_| ends) {
-        true => Ok(input.with_extension("")),
-        false => {
-            let why = "the output has no name, since this one does not end in .fec";
-            Err(misuse("decode", input, why).help("name it with -o"))
-        }
-    }
+    let stem = input.file_stem().filter(|_| ends && input.extension().is_some());
+    stem.map(|stem| input.with_file_name(stem)).ok_or_else(|| {
+        misuse("decode", input, "the output has no name, since this one does not end in .fec")
+            .help("name it with -o")
+    })
 }
 
 /// The file with the last component of a name, in a folder.

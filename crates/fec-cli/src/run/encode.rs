@@ -12,7 +12,7 @@ use crate::run::inputs::listed;
 use crate::run::sign;
 use crate::run::stores;
 use crate::run::stream;
-use crate::run::target::{Target, check_no_container, is_dash};
+use crate::run::target::{Target, check_no_container, file_behind, is_dash};
 use crate::say::encode::Report;
 use crate::say::failure::{Exit, Result, say};
 use crate::settings::{Settings, print_line};
@@ -101,7 +101,7 @@ fn to_stores(key: Option<Arc<SecretKey>>, args: &line::Encode, settings: &Settin
         Input::Pipe(mut pipe) => {
             let name =
                 args.input().file_name().map(OsStr::as_encoded_bytes).filter(|_| !is_dash(args.input()));
-            let file = pipe.metadata().ok().filter(|meta| meta.is_file());
+            let file = file_behind(&pipe);
             let permissions = file.map_or(OWNER_ALONE, |meta| made_of(mode(&meta)));
             let source = Source::Pipe(&mut pipe, Place::Path(args.input().to_path_buf()));
             let name = (name.unwrap_or(b"payload"), permissions);

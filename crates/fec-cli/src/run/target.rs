@@ -9,9 +9,9 @@ use crate::system::{border, closed};
 use fec_base::io::output::{Destination, Policy, is_same, is_shard_file, is_special, open_special};
 use fec_base::io::system::mode;
 use fec_base::io::temporary::parent;
-use fec_base::names::{show, show_input};
+use fec_base::names::{of_path, show, show_input};
 use fecfile::error::{Action, Place};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf, is_separator};
 
@@ -59,8 +59,7 @@ impl Target {
     pub(crate) fn is_file(&self) -> bool {
         match self {
             Target::File(_) | Target::Folder(_) => true,
-            Target::Stdout => border::stdout()
-                .is_ok_and(|stdout| stdout.metadata().is_ok_and(|metadata| metadata.is_file())),
+            Target::Stdout => border::stdout().is_ok_and(|stdout| file_behind(&stdout).is_some()),
             Target::Special(_) => false,
         }
     }
@@ -259,12 +258,14 @@ pub(crate) fn open_input(path: &Path) -> Result<File> {
     if is_dash(path) { stdin() } else { File::open(path).map_err(|e| Failure::io(Action::Read, path, e)) }
 }
 
+/// The metadata of the regular file behind a stream, if there is one.
+pub(crate) fn file_behind(stream: &File) -> Option<Metadata> {
+    border::metadata(stream).ok().flatten().filter(Metadata::is_file)
+}
+
 /// The policy for outputs made from an open file. A pipe sets no limit on who may read them.
 pub(crate) fn made_of_file(policy: Policy, file: &File) -> Policy {
-    match file.metadata() {
-        Ok(meta) if meta.is_file() => policy.made_of(mode(&meta)),
-        _ => policy,
-    }
+    file_behind(file).map_or(policy, |meta| policy.made_of(mode(&meta)))
 }
 
 /// The policy for outputs made from these inputs. `-` is standard input.
@@ -289,10 +290,13 @@ pub(crate) fn stdout_for_data() -> Result<File> {
 
 /// The path without trailing slashes. The root folder stays.
 fn without_slashes(path: &Path) -> PathBuf {
-    // The components leave `.` out, which a path may consist of.
-    match path.file_name() {
-        Some(name) => path.with_file_name(name),
-        None => path.to_path_buf(),
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let end = bytes.iter().rposition(|byte| !is_separator((*byte).into())).map_or(1, |last| last + 1);
+    // A drive without its slash would be the folder that the process last was in there.
+    let is_drive = path.parent().is_none() && path.has_root() && end > 1;
+    match is_drive {
+        true => path.to_path_buf(),
+        false => of_path(bytes[..end.min(bytes.len())].to_vec()).unwrap_or_else(|| path.to_path_buf()),
     }
 }
 

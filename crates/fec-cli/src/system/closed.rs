@@ -1,5 +1,5 @@
 //! The standard streams: which of them the caller had closed (`fec decode x >&-`), and whether data went out. Output
-//! to a closed one is lost and input from it empty, both without an error.
+//! to a closed one would be lost and input from it empty, both without an error.
 
 use crate::system::border::was_closed;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -68,7 +68,13 @@ impl LocalMirror {
     fn open(&self, key: &[u8]) -> Result<File, NoAnswer> {
         let opened = match key {
             [] => open(&self.path),
-            key => open(&self.path.join(of_file(key.to_vec()).ok_or(NoAnswer::Absent)?)),
+            key => {
+                let mut path = self.path.clone();
+                for name in key.split(|byte| *byte == b'/') {
+                    path.push(of_file(name.to_vec()).ok_or(NoAnswer::Absent)?);
+                }
+                open(&path)
+            }
         };
         match opened {
             Err(NoAnswer::Absent) if !self.path.exists() => {

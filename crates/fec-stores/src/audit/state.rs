@@ -14,9 +14,9 @@
 use super::verdict::{Audit, Audited};
 use crate::error::StoresError;
 use crate::places::Places;
-use crate::system::mode;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::output::{FileOut, Policy, check_own, set_mode_if_any};
+use fec_base::io::system::mode;
 use fec_base::names::hex;
 use fec_core::digest::Digest;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 //! Folders have no permissions that a program could just name, and no locks. The user's own folder for temporary files
 //! is closed to other users there, and all that is private stays in it; what a killed process leaves stays too.
 
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,16 +53,6 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
 /// Changes nothing: the folder around them is private.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
-}
-
-/// The type and permissions of an entry: those that Unix gives to entries of a file system without permissions.
-pub(crate) fn mode(meta: &Metadata) -> u32 {
-    if meta.is_dir() { 0o040_777 } else { 0o100_666 }
-}
-
-/// Device and inode of an entry: not told. Paths without links tell places apart.
-pub(crate) fn identity(_path: &Path) -> Option<(u64, u64)> {
-    None
 }
 
 /// The path of a folder in a spelling that any other of the same folder has too: in small letters, since capitals make

@@ -2,9 +2,9 @@
 
 use fec_base::io::output::OWNER_ALONE;
 use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Permissions of a private folder.
@@ -51,16 +51,6 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
 /// Lets files that are made with these options be read by their owner alone.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(OWNER_ALONE)
-}
-
-/// The type and permissions of an entry.
-pub(crate) fn mode(meta: &Metadata) -> u32 {
-    meta.mode()
-}
-
-/// Device and inode of an entry, if the system tells them.
-pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// The path of a folder in a spelling that any other of the same folder has too, as far as the system's rules tell.

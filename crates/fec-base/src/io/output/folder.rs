@@ -49,13 +49,21 @@ impl FolderOut {
         if let Some(folder) = &lock {
             let _ = system::lock_alone(folder);
         }
+        let keep_mode = || match &old {
+            Some(old) => if_any(system::keep_mode_of_folder(temporary.path(), (target, old))),
+            None => Ok(()),
+        };
+        if system::FILES_INHERIT {
+            keep_mode().map_err(fail)?;
+        }
         let mut files = Vec::with_capacity(names.len());
         for name in names {
             let path = temporary.path().join(name);
             files.push(system::create_new(&path, policy.permissions).map_err(fail)?);
         }
-        if let Some(old) = old {
-            if_any(system::keep_mode_of_folder(temporary.path(), (target, &old))).map_err(fail)?;
+        // The old folder may be one in which nothing can be made.
+        if !system::FILES_INHERIT {
+            keep_mode().map_err(fail)?;
         }
         Ok(FolderOut { target: target.to_path_buf(), policy, temporary, files, lock, is_mount })
     }

@@ -40,9 +40,9 @@ pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells whether two names surely lead to the same entry of a folder.
-pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
-    one == other
+/// A name as it is compared: each byte counts.
+pub fn folded(name: &OsStr) -> OsString {
+    name.to_owned()
 }
 
 /// The names in a folder, in no order.
@@ -222,6 +222,9 @@ pub(crate) fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
 pub(crate) fn keep_mode(_new: &File, (_path, _old): (&Path, &Metadata)) -> io::Result<()> {
     lacking("permissions")
 }
+
+/// Tells whether files get their permissions from the folder that they are made in.
+pub(crate) const FILES_INHERIT: bool = false;
 
 /// Gives a new folder the permissions of the old one that it is to replace.
 ///

@@ -17,9 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOp
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use super::unixes::{
-    coarse_time, make_hole, memory_file, since_1970, sync, sync_data, sync_file_system, sync_folder,
-};
+pub use super::unixes::{make_hole, memory_file, since_1970, sync, sync_data, sync_file_system, sync_folder};
 pub(crate) use crate::program::closing::{close, close_copy};
 pub(crate) use crate::program::sigbus::FencedMap;
 
@@ -44,9 +42,9 @@ pub(crate) fn check_name(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells whether two names surely lead to the same entry of a folder.
-pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
-    one == other
+/// A name as it is compared: each byte counts.
+pub fn folded(name: &OsStr) -> OsString {
+    name.to_owned()
 }
 
 /// The names in a folder, in no order.
@@ -259,6 +257,9 @@ pub(crate) fn keep_mode(new: &File, (_path, old): (&Path, &Metadata)) -> io::Res
         kept => set_mode(new, kept),
     }
 }
+
+/// Tells whether files get their permissions from the folder that they are made in.
+pub(crate) const FILES_INHERIT: bool = false;
 
 /// Gives a new folder the permissions of the old one that it is to replace.
 ///

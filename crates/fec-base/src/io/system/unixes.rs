@@ -205,7 +205,7 @@ pub fn memory_file(name: &str) -> io::Result<File> {
 
 /// The time by the system's clock, exact to some milliseconds. Linux and FreeBSD have a clock for that which takes no
 /// time to read.
-pub fn coarse_time() -> Timespec {
+fn coarse_time() -> Timespec {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
     return clock_gettime(ClockId::RealtimeCoarse);
     #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]

@@ -7,9 +7,9 @@ use crate::run::encode::task::{Input, Task, options};
 use crate::run::inputs::output_meant;
 use crate::run::target::{Target, is_dash};
 use crate::say::encode::Report;
-use crate::say::failure::{Exit, Failure, Result, plain, say};
+use crate::say::failure::{Exit, Failure, Result, misuse, plain, say};
 use crate::settings::{Settings, print_line, print_lines};
-use fec_base::io::system::identity;
+use fec_base::io::system::{folded, identity};
 use fec_base::io::temporary::parent;
 use fec_base::names::{counted, of_path, show, show_input};
 use fec_base::roots::put_line;
@@ -58,8 +58,8 @@ pub(crate) fn run(
         // In a list, `-` is a file of that name, not standard input.
         let inputs: Vec<&Path> =
             batch.iter().map(|file| if is_dash(file) { Path::new("./-") } else { file }).collect();
-        let places: Vec<Option<PathBuf>> =
-            inputs.iter().map(|input| output.map(|output| filled_in(output, input))).collect();
+        let place = |input: &&Path| output.map(|output| filled_in(output, input)).transpose();
+        let places: Vec<Option<PathBuf>> = inputs.iter().map(place).collect::<Result<_>>()?;
         let begun = inputs.iter().zip(&places).map(|(input, place)| {
             let task = Task { input, output: place.as_deref(), key: key.as_deref(), args, settings };
             begin(task, &mut outputs)
@@ -232,7 +232,7 @@ impl Outputs {
         let folder = std::fs::canonicalize(parent(path)).unwrap_or_else(|_| parent(path).to_path_buf());
         let clash = if holds_input || place(path).is_some_and(|place| self.inputs.contains(&place)) {
             Clash::WithInputs
-        } else if self.taken.insert(folder.join(path.file_name().unwrap_or_default())) {
+        } else if self.taken.insert(folder.join(folded(path.file_name().unwrap_or_default()))) {
             Clash::No
         } else {
             Clash::WithOutput
@@ -242,7 +242,10 @@ impl Outputs {
 }
 
 /// -o with each `{}` replaced by a file's path, and each `{/}` by its last component.
-fn filled_in(output: &Path, input: &Path) -> PathBuf {
+///
+/// # Errors
+/// Wrong use: on Windows, a path that is not text.
+fn filled_in(output: &Path, input: &Path) -> Result<PathBuf> {
     let path = input.as_os_str().as_encoded_bytes();
     let last = input.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let mut out = Vec::new();
@@ -263,8 +266,7 @@ fn filled_in(output: &Path, input: &Path) -> PathBuf {
             }
         };
     }
-    // The bytes come from paths, cut at characters of ASCII alone.
-    of_path(out).unwrap_or_else(|| output.to_path_buf())
+    of_path(out).ok_or_else(|| misuse("encode", input, "the name of its output would not be text"))
 }
 
 #[cfg(test)]
@@ -280,7 +282,8 @@ mod tests {
             ("{{}}", "a", "{a}"),
         ];
         for (output, input, expected) in cases {
-            assert_eq!(filled_in(Path::new(output), Path::new(input)), Path::new(expected), "{output}");
+            let found = filled_in(Path::new(output), Path::new(input)).expect("a path");
+            assert_eq!(found, Path::new(expected), "{output}");
         }
     }
 }

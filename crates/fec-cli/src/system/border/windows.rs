@@ -1,18 +1,24 @@
 //! The border on Windows.
 
+use fec_base::io::system::{close_copy, is_on_disk};
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, Write};
-use std::os::windows::io::AsHandle;
+use std::os::windows::io::{AsHandle, AsRawHandle};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The terminal of this process, wherever its streams lead.
 pub(crate) const TERMINAL: &str = "CONIN$";
 
-/// Tells whether the caller had closed standard stream 0, 1 or 2. Reads and writes of one that is missing fail by
-/// themselves, since nothing is opened in its place.
-pub(crate) fn was_closed(_stream: usize) -> bool {
-    false
+/// Tells whether the caller had closed standard stream 0, 1 or 2: writes to one that is not there succeed in silence.
+pub(crate) fn was_closed(stream: usize) -> bool {
+    let handle = match stream {
+        0 => io::stdin().as_raw_handle(),
+        1 => io::stdout().as_raw_handle(),
+        _ => io::stderr().as_raw_handle(),
+    };
+    // The system has both for a handle that is none.
+    handle.is_null() || handle.addr() == usize::MAX
 }
 
 /// Standard input, as a file of its own. Nothing translates line ends, or ends it at a Ctrl-Z.
@@ -36,20 +42,15 @@ pub(crate) fn stdout() -> io::Result<File> {
 /// # Errors
 /// Those of the system.
 pub(crate) fn metadata(file: &File) -> io::Result<Option<Metadata>> {
-    /// `winerror.h`: invalid function, handle or parameter.
-    const INVALID: [i32; 3] = [1, 6, 87];
-    match file.metadata() {
-        Err(e) if e.raw_os_error().is_some_and(|code| INVALID.contains(&code)) => Ok(None),
-        meta => meta.map(Some),
-    }
+    if is_on_disk(file) { file.metadata().map(Some) } else { Ok(None) }
 }
 
-/// Closes a copy of standard output. Windows tells of writes that have failed at the writes, and never at the close.
+/// Flushes standard output where the file is on another machine, which tells only then of writes that have failed.
 ///
 /// # Errors
-/// None.
+/// Those of earlier writes.
 pub(crate) fn close_stdout() -> io::Result<()> {
-    Ok(())
+    stdout().map_or(Ok(()), |file| close_copy(&file))
 }
 
 /// The file that standard output was redirected to: not known.
@@ -57,9 +58,10 @@ pub(crate) fn redirected() -> Option<PathBuf> {
     None
 }
 
-/// Writes to standard error.
+/// Writes to standard error without its lock, whose holder may be waiting for a reader.
 pub(crate) fn write_error(text: &[u8]) {
-    let _ = io::stderr().write_all(text);
+    let file = io::stderr().as_handle().try_clone_to_owned().map(File::from);
+    let _ = file.and_then(|mut file| file.write_all(text));
 }
 
 /// A stream that may be a terminal.
@@ -85,8 +87,9 @@ pub(crate) fn no_core_dumps() {}
 /// Allows as many open files as the system does, which has no lower limit.
 pub(crate) fn allow_many_files() {}
 
-/// Calls `end` on a thread of its own for each Ctrl-C and Ctrl-Break, and when the terminal is closed, the user logs
-/// off or the machine ends. Nothing tells of a process that aborts itself.
+/// Calls `end` on a thread of its own for each Ctrl-C and Ctrl-Break. It is also called when the terminal is closed,
+/// the user logs off or the machine ends, and then Windows may end the process before all is removed. Nothing tells of
+/// a process that aborts itself.
 ///
 /// # Errors
 /// Those of the system.
@@ -94,7 +97,7 @@ pub(crate) fn watch(end: fn(), _cleaned: fn() -> bool, _code: i32) -> io::Result
     ctrlc::set_handler(end).map_err(io::Error::other)
 }
 
-/// Ends the process at once.
+/// Ends the process. Bytes in the buffer of standard output are written before.
 pub(crate) fn exit(code: i32) -> ! {
     std::process::exit(code)
 }

@@ -55,7 +55,8 @@ pub(super) fn open_itself(path: &Path, access: u32, share: u32) -> io::Result<Fi
 pub(in crate::io::system) fn open_again(file: &File, access: u32, share: u32) -> io::Result<File> {
     // SAFETY: the handle is open as long as `file` is borrowed, and the call takes no pointer.
     let opened = unsafe { ReOpenFile(handle(file), access, share, FILE_FLAG_BACKUP_SEMANTICS) };
-    owned(opened)
+    // SAFETY: the call has just opened it.
+    unsafe { owned(opened) }
 }
 
 /// The handle of an open file.
@@ -64,11 +65,14 @@ pub(super) fn handle(file: &File) -> HANDLE {
 }
 
 /// The file of a handle that a call has just returned, or its error.
-pub(super) fn owned(opened: HANDLE) -> io::Result<File> {
+///
+/// # Safety
+/// If the handle is one, it is open, and nobody else has it.
+pub(super) unsafe fn owned(opened: HANDLE) -> io::Result<File> {
     if opened == INVALID_HANDLE_VALUE || opened.is_null() {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the handle is open, and nobody else has it: the callers pass what a call has just opened for them.
+    // SAFETY: as the caller promises.
     Ok(unsafe { File::from_raw_handle(opened) })
 }
 
@@ -121,7 +125,7 @@ pub(super) fn look(file: &File) -> io::Result<Look> {
 }
 
 /// Tells whether an open file is on a disk: neither a pipe, nor a console, nor another device.
-pub(super) fn is_on_disk(file: &File) -> bool {
+pub fn is_on_disk(file: &File) -> bool {
     // SAFETY: the handle is open as long as `file` is borrowed, and the call takes no pointer.
     let kind = unsafe { GetFileType(handle(file)) };
     kind == FILE_TYPE_DISK

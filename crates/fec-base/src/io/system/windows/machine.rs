@@ -82,7 +82,7 @@ pub(crate) fn next_data(file: &File, at: u64) -> Option<Range<u64>> {
     }
 }
 
-/// Makes a range of a file zeros that take no room. False: the file system has no holes, and nothing changed.
+/// Makes a range of a file zeros that take no room. False: the file system has no holes, and no byte changed.
 pub fn make_hole(file: &File, at: u64, len: u64) -> bool {
     let [Ok(from), Ok(end)] = [at, at.saturating_add(len)].map(i64::try_from) else { return false };
     // The second number is the end, as in FILE_ZERO_DATA_INFORMATION.
@@ -151,7 +151,8 @@ pub(crate) fn is_gone(process: i32) -> bool {
     let rights = PROCESS_SYNCHRONIZE | PROCESS_QUERY_LIMITED_INFORMATION;
     // SAFETY: the call takes no pointer.
     let opened: HANDLE = unsafe { OpenProcess(rights, 0, process) };
-    match owned(opened) {
+    // SAFETY: the call has just opened it.
+    match unsafe { owned(opened) } {
         Err(e) => is_any(&e, &[ERROR_INVALID_PARAMETER]),
         Ok(open) => {
             // SAFETY: the handle is open as long as `open` lives.
@@ -199,22 +200,7 @@ pub(crate) fn thread_time() -> Duration {
     Duration::new(ticks / 10_000_000, (ticks % 10_000_000) as u32 * 100)
 }
 
-/// A time since 1970.
-#[derive(Clone, Copy, Debug)]
-pub struct Timespec {
-    /// Whole seconds.
-    pub tv_sec: i64,
-    /// Nanoseconds above them.
-    pub tv_nsec: i64,
-}
-
-/// The time by the system's clock, exact to some milliseconds.
-pub fn coarse_time() -> Timespec {
-    let time = since_1970();
-    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
-}
-
-/// [`coarse_time`] as the time since 1970; zero before that.
+/// The time since 1970, by the system's clock; zero before that.
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

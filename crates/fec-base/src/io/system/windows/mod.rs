@@ -21,16 +21,17 @@ mod security;
 mod tests;
 
 pub(crate) use super::unmapped::FencedMap;
-pub use machine::{Timespec, coarse_time, is_shortage, make_hole, since_1970};
+pub use handle::is_on_disk;
 pub(crate) use machine::{
     is_bad_place, is_gone, lock_alone, next_data, process, processes_here, room, thread_time, unlock,
 };
+pub use machine::{is_shortage, make_hole, since_1970};
 pub use naming::rename;
 pub(crate) use naming::{exchange, move_files, rename_folder};
 
 use super::reserved::why_not;
 use crate::io::look::Look;
-use handle::{ALL, handle, is_any, is_on_disk, open_itself};
+use handle::{ALL, handle, is_any, open_itself};
 use std::ffi::{OsStr, OsString, c_void};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice};
@@ -75,9 +76,15 @@ pub(crate) fn check_name(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Tells whether two names lead to the same entry of a folder: capitals do not matter.
-pub(crate) fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
-    one == other || one.to_string_lossy().to_uppercase() == other.to_string_lossy().to_uppercase()
+/// A name as it is compared: names that differ in capitals alone lead to the same entry of a folder. Like the system's
+/// own table, this knows no letter that has two as its capital.
+pub fn folded(name: &OsStr) -> OsString {
+    let single = |c: char| {
+        let mut upper = c.to_uppercase();
+        let first = upper.next().filter(|_| upper.next().is_none());
+        first.unwrap_or(c)
+    };
+    name.to_str().map_or_else(|| name.to_owned(), |name| name.chars().map(single).collect::<String>().into())
 }
 
 /// The names in a folder, in no order.
@@ -112,7 +119,7 @@ pub fn identity(path: &Path) -> Option<(u64, u64)> {
     handle::facts(&options.open(path).ok()?).ok().map(|facts| handle::identity(&facts))
 }
 
-/// Tells whether a folder is a whole volume: a drive, or where a disk is mounted.
+/// Tells whether a folder is a whole drive, or on another one than the folder around it.
 pub(crate) fn is_mount(folder: &Path) -> bool {
     let is_drive = fs::canonicalize(folder).is_ok_and(|whole| whole.parent().is_none());
     let volume = |path: &Path| identity(path).map(|(volume, _)| volume);
@@ -303,6 +310,9 @@ pub(crate) fn keep_mode(new: &File, (path, old): (&Path, &Metadata)) -> io::Resu
     security::copy_permissions(&open_itself(path, FILE_READ_ATTRIBUTES, ALL)?, new)
 }
 
+/// Tells whether files get their permissions from the folder that they are made in.
+pub(crate) const FILES_INHERIT: bool = true;
+
 /// Gives a new folder the permissions of the old one that it is to replace.
 ///
 /// # Errors
@@ -426,7 +436,7 @@ pub(crate) fn close(file: File) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`close`].
-pub(crate) fn close_copy(file: &File) -> io::Result<()> {
+pub fn close_copy(file: &File) -> io::Result<()> {
     if is_remote(file) { file.sync_all() } else { Ok(()) }
 }
 

@@ -66,8 +66,7 @@ fn patiently<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
 /// Gives an open entry another name: [`FILE_RENAME_INFO`] with these flags.
 fn rename_open(entry: &File, to: &Path, flags: u32) -> io::Result<()> {
     let name = wide(to)?;
-    let mut info = vec![0u8; offset_of!(FILE_RENAME_INFO, FileName).max(size_of::<FILE_RENAME_INFO>())];
-    info.truncate(offset_of!(FILE_RENAME_INFO, FileName));
+    let mut info = vec![0u8; offset_of!(FILE_RENAME_INFO, FileName)];
     info[..4].copy_from_slice(&flags.to_ne_bytes());
     let len_at = offset_of!(FILE_RENAME_INFO, FileNameLength);
     // The length leaves out the zero at the end.
@@ -148,10 +147,14 @@ fn by_steps(new: &File, to: &Path, known: Option<Look>) -> io::Result<()> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let aside = move_aside(&old, to)?;
-    match rename_open(new, to, 0) {
-        Ok(()) => remove_open(&old),
-        Err(e) => Err(put_back(&old, to, &aside, e)),
+    if let Err(e) = patiently(|| rename_open(new, to, 0)) {
+        return Err(put_back(&old, to, &aside, e));
     }
+    // The new file has its name: all that is wrong is a file too many.
+    if let Err(e) = remove_open(&old) {
+        tracing::warn!("{aside:?} stays: {e}");
+    }
+    Ok(())
 }
 
 /// Gives an open entry a name of its own beside the one that it had, and returns that. No process takes such a name for
@@ -175,7 +178,7 @@ fn move_aside(entry: &File, was: &Path) -> io::Result<PathBuf> {
 /// Gives an entry that was moved aside its name back, and returns the error that made this necessary. If the name is
 /// taken meanwhile, the entry stays aside, and the error says where.
 fn put_back(entry: &File, was: &Path, aside: &Path, cause: io::Error) -> io::Error {
-    if rename_open(entry, was, 0).is_ok() { cause } else { left_aside(aside, &cause) }
+    if patiently(|| rename_open(entry, was, 0)).is_ok() { cause } else { left_aside(aside, &cause) }
 }
 
 /// The error of an entry that is left aside. It has no kind of its own, for which callers would have words without the

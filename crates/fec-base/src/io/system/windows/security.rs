@@ -17,7 +17,7 @@ use windows_sys::Win32::Security::{
     TOKEN_INFORMATION_CLASS, TOKEN_QUERY, TokenOwner, TokenUser, UNPROTECTED_DACL_SECURITY_INFORMATION,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    CREATE_NEW, CreateDirectoryW, CreateFileW, READ_CONTROL, WRITE_DAC,
+    CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_FLAG_OPEN_REPARSE_POINT, READ_CONTROL, WRITE_DAC,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
@@ -43,7 +43,8 @@ fn own_sid(class: TOKEN_INFORMATION_CLASS) -> io::Result<String> {
     let opened = unsafe { OpenProcessToken(process, TOKEN_QUERY, &raw mut token) };
     done(opened)?;
     // The type of the file is never asked for: `token` only has to be closed.
-    let token = owned(token)?;
+    // SAFETY: the call has just opened it.
+    let token = unsafe { owned(token) }?;
     // The structure begins with a pointer to the SID, which stands behind it. A SID has at most 68 bytes.
     let mut buffer = [0usize; 64];
     let (len, mut used) = (size_of_val(&buffer) as u32, 0);
@@ -99,12 +100,15 @@ fn attributes(descriptor: &Descriptor) -> SECURITY_ATTRIBUTES {
 pub(super) fn create_private(path: &Path, share: u32, flags: u32) -> io::Result<File> {
     let (path, descriptor) = (wide(path)?, of_owner_alone("")?);
     let (attributes, access) = (attributes(&descriptor), GENERIC_READ | GENERIC_WRITE);
+    // A link that leads nowhere is an entry of this name too.
+    let flags = flags | FILE_FLAG_OPEN_REPARSE_POINT;
     // SAFETY: `path` ends with a zero; `attributes` and the descriptor in it live until the call returns; no template
     // is given.
     let opened = unsafe {
         CreateFileW(path.as_ptr(), access, share, &raw const attributes, CREATE_NEW, flags, null_mut())
     };
-    owned(opened)
+    // SAFETY: the call has just opened it.
+    unsafe { owned(opened) }
 }
 
 /// Makes a folder that only this user may use, and files in it too.
@@ -153,9 +157,11 @@ pub(super) fn is_own(file: &File) -> io::Result<bool> {
     Ok(ANYWAY.contains(&owner.as_str()) || owner == own_sid(TokenUser)? || owner == own_sid(TokenOwner)?)
 }
 
-fn set(file: &File, parts: u32, descriptor: *mut c_void) -> io::Result<()> {
+/// # Safety
+/// The pointer leads to a whole descriptor.
+unsafe fn set(file: &File, parts: u32, descriptor: *mut c_void) -> io::Result<()> {
     let file = open_again(file, WRITE_DAC, ALL)?;
-    // SAFETY: the handle is open as long as `file` lives; the callers pass a whole descriptor that outlives the call.
+    // SAFETY: the handle is open as long as `file` lives; the descriptor is whole, as the caller promises.
     let result = unsafe { SetKernelObjectSecurity(handle(&file), parts, descriptor) };
     done(result)
 }
@@ -166,7 +172,8 @@ fn set(file: &File, parts: u32, descriptor: *mut c_void) -> io::Result<()> {
 /// Those of the system.
 pub(super) fn keep_from_others(file: &File) -> io::Result<()> {
     let descriptor = of_owner_alone("")?;
-    set(file, DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION, descriptor.0)
+    // SAFETY: the system made the descriptor, which lives until the call returns.
+    unsafe { set(file, DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION, descriptor.0) }
 }
 
 /// Gives an open entry the permissions of another, and whether those of its folder count too.
@@ -183,7 +190,8 @@ pub(super) fn copy_permissions(of: &File, to: &File) -> io::Result<()> {
     } else {
         UNPROTECTED_DACL_SECURITY_INFORMATION
     };
-    set(to, DACL_SECURITY_INFORMATION | inherits, words.as_mut_ptr().cast::<c_void>())
+    // SAFETY: the system wrote the descriptor into `words`, which live until the call returns.
+    unsafe { set(to, DACL_SECURITY_INFORMATION | inherits, words.as_mut_ptr().cast::<c_void>()) }
 }
 
 /// Tells whether only this user has rights to an open entry, and the system, which Wine adds.
