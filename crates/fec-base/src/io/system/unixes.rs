@@ -212,7 +212,7 @@ fn coarse_time() -> Timespec {
     clock_gettime(ClockId::Realtime)
 }
 
-/// [`coarse_time`] as the time since 1970; zero before that.
+/// The time since 1970, by the clock that costs least; zero before that.
 pub fn since_1970() -> std::time::Duration {
     let time = coarse_time();
     std::time::Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec as u32)
