@@ -127,6 +127,23 @@ fn a_dry_run_refuses_what_a_repair_refuses() {
     }
 }
 
+/// A hole of any length costs whoever puts it there nothing: it is not read to its end.
+#[test]
+fn a_file_longer_than_any_shard_file_is_not_looked_through() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Folder::new(folder.path(), POLICY);
+    let bytes = payload(1, 60_000);
+    let _ = encode::to_store(&&*bytes, b"x", &store, &options(Grouping::Auto), &context()).expect("shards");
+    let path = folder.path().join("x.001.shard");
+    fs::write(&path, b"").expect("a file");
+    fs::File::options().write(true).open(&path).expect("a file").set_len(1 << 42).expect("a hole");
+    let context = context();
+    let input = Input::of_paths(&[folder.path().to_path_buf()]).expect("an input");
+    let archive = Archive::open(&input, None, &context).expect("an encoding");
+    let error = archive.repair(Repair { out: None, policy: POLICY, dry_run: false }, &context);
+    assert!(matches!(error.expect_err("it is there").kind, ErrorKind::Exists));
+}
+
 #[test]
 fn a_dry_run_refuses_to_replace_a_file_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -95,9 +95,13 @@ fn is_rest_of(file: &dyn ReadAt, set: &ShardSet, index: u32) -> bool {
     })
 }
 
-/// Tells whether a file is empty or contains only zeros, as after a crash: nothing is lost with it.
-fn holds_nothing(file: &dyn ReadAt) -> bool {
+/// Tells whether a file is empty or contains only zeros, as after a crash: nothing is lost with it. A crash leaves no
+/// more than the `most` bytes of a shard file, and a hole of any length costs its maker nothing.
+fn holds_nothing(file: &dyn ReadAt, most: u64) -> bool {
     const PIECE: usize = 64 << 10;
+    if file.size().map_or(true, |len| len > most) {
+        return false;
+    }
     let (mut at, mut piece) = (0, vec![0; PIECE]);
     loop {
         match file.read_at(at, &mut piece) {
@@ -133,7 +137,8 @@ fn new_files(
         let folder = job.out.or(beside).unwrap_or(Path::new(""));
         let path = folder.join(file_name(name, shard.index as usize));
         let is_rest = |file: &Arc<dyn ReadAt>| {
-            is_rest_of(file, set, shard.index) || job.out.is_none() && holds_nothing(file)
+            is_rest_of(file, set, shard.index)
+                || job.out.is_none() && holds_nothing(file, set.encoding.outlined_len())
         };
         let examined = open_file(&path).ok().flatten().filter(is_rest);
         let replaces = job.policy.force || examined.is_some();
