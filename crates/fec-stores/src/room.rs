@@ -1,15 +1,19 @@
 //! Temporary folders for the shards of a segment. They are removed however the process ends. Folders of killed
 //! processes are removed when the next one is made.
 
-use super::system::{OpenFolder, make_private_folder};
 use fec_base::error::{Action, Error, Place, Result};
 use fec_base::io::list;
+use fec_base::io::output::open_folder;
+use fec_base::io::system::{create_folder, lock_alone};
 use fec_base::io::temporary::{Temporary, is_of_the_dead, is_temporary};
 use fecfile::within::file_name;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Permissions of a room: perhaps only the owner may read its contents.
+const ALONE: u32 = 0o700;
 
 /// Names that a room may hold, besides temporary files and folders.
 const PAYLOAD: &str = "payload";
@@ -21,7 +25,7 @@ const PARTIAL: &str = "partial";
 pub(super) struct Room {
     folder: Temporary,
     /// The locked folder; the lock shows other processes that it is in use.
-    _lock: OpenFolder,
+    _lock: File,
 }
 
 impl Room {
@@ -30,10 +34,10 @@ impl Room {
         let folder = spool.map_or_else(std::env::temp_dir, Path::to_path_buf);
         remove_stale(&folder);
         let create = |path: &Path| {
-            make_private_folder(path)?;
-            let lock = OpenFolder::own(path)?;
+            create_folder(path, ALONE)?;
+            let lock = open_folder(path)?;
             // A file system without locks is harmless: the check for stale rooms needs a lock too.
-            lock.lock();
+            let _ = lock_alone(&lock);
             Ok(lock)
         };
         let made = Temporary::beside(&folder.join("segment"), create);
@@ -60,7 +64,7 @@ impl Room {
     /// Makes the folders for fetched shard files.
     pub(super) fn make_for_shards(&self) -> Result<()> {
         let partial = self.folder.path().join(PARTIAL);
-        let made = make_private_folder(&self.shards()).and_then(|()| make_private_folder(&partial));
+        let made = create_folder(&self.shards(), ALONE).and_then(|()| create_folder(&partial, ALONE));
         made.map_err(|e| Error::io(Action::Create, Place::Temporary, e))
     }
 
@@ -97,9 +101,10 @@ fn remove_stale(folder: &Path) {
         name == PAYLOAD || name == SHARDS || name == PARTIAL || is_temporary(name.as_encoded_bytes())
     };
     let is_free = |path: &Path| -> io::Result<bool> {
-        let found = OpenFolder::found(path)?;
+        // Anything may have taken its place in a folder that everybody may write to, even a pipe.
+        let found = open_folder(path)?;
         let is_room = list(path)?.iter().all(belongs);
-        Ok(is_room && found.lock())
+        Ok(is_room && lock_alone(&found).is_ok())
     };
     let names = list(folder).unwrap_or_default();
     for name in names.into_iter().filter(|name| is_of_the_dead(name.as_encoded_bytes())) {
@@ -129,8 +134,8 @@ mod tests {
         fs::write(dead(4).join("letter"), b"precious").expect("a file");
         rustix::fs::mknodat(rustix::fs::CWD, dead(6), rustix::fs::FileType::Fifo, 0o666.into(), 0)
             .expect("a pipe");
-        let lock = OpenFolder::own(&dead(5)).expect("the folder");
-        assert!(lock.lock());
+        let lock = open_folder(&dead(5)).expect("the folder");
+        lock_alone(&lock).expect("a lock");
         let room = Room::new(Some(spool.path())).expect("a room");
         let another = Room::new(Some(spool.path())).expect("a room");
         assert!(room.path().exists() && another.path().exists());

@@ -14,6 +14,7 @@ use fec_base::context::Settings;
 use fec_base::error::{Action, Error, Result};
 use fec_base::io::ReadAt;
 use fec_base::io::own::open_regular;
+use fec_base::io::system::{lock_alone, unlock};
 use fec_core::digest::Digest;
 use fec_core::format::sidecar::FileEntry;
 use fec_core::format::sidecar::catalog::{Catalog, DIGEST_LEN, ShortDigest};
@@ -24,7 +25,6 @@ use fec_core::format::sidecar::stat::Stats;
 use fec_core::merkle::Tree;
 use fec_core::params::GroupGeometry;
 use fec_core::set::{EncodedSet, Run, SetEncoder};
-use rustix::fs::{FlockOperation, flock};
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -407,14 +407,12 @@ impl Sidecar {
     }
 }
 
-/// A lock on a sidecar, which ends with a drop. To close the file would not be enough: a process that is being started
-/// holds it a moment longer.
+/// A lock on a sidecar, which ends with a drop.
 pub(crate) struct Lock(File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // An error is no harm: the lock ends with the process.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        unlock(&self.0);
     }
 }
 
@@ -427,7 +425,7 @@ pub(crate) fn lock_file(path: &Path, action: Action) -> Result<(Lock, Metadata)>
     let none = || Error::at(action, path, SidecarError::NotASidecar);
     let file = open_regular(path).map_err(fail)?.ok_or_else(none)?;
     // A file system may lack locks.
-    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK) {
+    if lock_alone(&file).is_err_and(|e| e.kind() == std::io::ErrorKind::WouldBlock) {
         return Err(Error::at(action, path, SidecarError::Busy));
     }
     let lock = Lock(file);

@@ -193,7 +193,7 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of [`create_new`].
-pub(crate) fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
+pub fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
     check_for_all(mode)?;
     DirBuilder::new().create(path)
 }
@@ -297,12 +297,12 @@ pub fn make_hole(_file: &File, _at: u64, _len: u64) -> bool {
 ///
 /// # Errors
 /// `Unsupported`.
-pub(crate) fn lock_alone(_file: &File) -> io::Result<()> {
+pub fn lock_alone(_file: &File) -> io::Result<()> {
     lacking("locks")
 }
 
 /// Takes the lock off a file.
-pub(crate) fn unlock(_file: &File) {}
+pub fn unlock(_file: &File) {}
 
 /// A number that no other system takes for a process that is gone: that of its first one.
 pub(crate) fn process() -> u32 {

@@ -227,7 +227,7 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of the system, and that the name is taken.
-pub(crate) fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
+pub fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)
 }
 
@@ -330,13 +330,13 @@ pub(crate) fn next_data(file: &File, at: u64) -> Option<Range<u64>> {
 ///
 /// # Errors
 /// Those of the system, and that another process has it.
-pub(crate) fn lock_alone(file: &File) -> io::Result<()> {
+pub fn lock_alone(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// Takes the lock off a file that stays open. To close it would not be enough: a process that is being started has all
 /// open files of its parent until its program begins.
-pub(crate) fn unlock(file: &File) {
+pub fn unlock(file: &File) {
     // An error is no harm: the lock ends with the process.
     let _ = rustix::fs::flock(file, FlockOperation::Unlock);
 }

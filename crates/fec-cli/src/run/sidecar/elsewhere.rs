@@ -87,5 +87,5 @@ fn refused(command: &str) -> Failure {
     Failure::usage(format!(
         "{command}: sidecars are for Unix: this system keeps other times, owners and links"
     ))
-    .help("use Linux, as in WSL, for files that stay where they are; here:\n  fec encode FILE")
+    .help("use Linux, as in WSL, for files that stay where they are")
 }

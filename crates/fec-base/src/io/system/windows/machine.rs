@@ -101,7 +101,7 @@ fn lock_place() -> OVERLAPPED {
 ///
 /// # Errors
 /// Those of the system, and that another process has it; that of a folder, which cannot be locked.
-pub(crate) fn lock_alone(file: &File) -> io::Result<()> {
+pub fn lock_alone(file: &File) -> io::Result<()> {
     let (mut place, how) = (lock_place(), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY);
     // SAFETY: the handle is open as long as `file` is borrowed, and not overlapped: the call ends before it returns.
     let locked = unsafe { LockFileEx(handle(file), how, 0, 1, 0, &raw mut place) };
@@ -109,7 +109,7 @@ pub(crate) fn lock_alone(file: &File) -> io::Result<()> {
 }
 
 /// Takes the lock off a file.
-pub(crate) fn unlock(file: &File) {
+pub fn unlock(file: &File) {
     let mut place = lock_place();
     // SAFETY: as in `lock_alone`.
     let _ = unsafe { UnlockFileEx(handle(file), 0, 1, 0, &raw mut place) };

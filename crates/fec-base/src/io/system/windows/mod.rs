@@ -22,10 +22,8 @@ mod tests;
 
 pub(crate) use super::unmapped::FencedMap;
 pub use handle::is_on_disk;
-pub(crate) use machine::{
-    is_bad_place, is_gone, lock_alone, next_data, process, processes_here, room, thread_time, unlock,
-};
-pub use machine::{is_shortage, make_hole, since_1970};
+pub(crate) use machine::{is_bad_place, is_gone, next_data, process, processes_here, room, thread_time};
+pub use machine::{is_shortage, lock_alone, make_hole, since_1970, unlock};
 pub use naming::rename;
 pub(crate) use naming::{exchange, move_files, rename_folder};
 
@@ -261,7 +259,7 @@ pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// Those of [`create_new`].
-pub(crate) fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
+pub fn create_folder(path: &Path, mode: u32) -> io::Result<()> {
     check_name(path)?;
     if is_private(mode) { security::create_private_folder(path) } else { fs::create_dir(path) }
 }
