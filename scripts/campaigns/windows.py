@@ -92,6 +92,10 @@ def told(done, text):
 
 # ---------------------------------------------------------------- commands
 
+# Wine's own end, now and then, where the system has put something at an address that it needs: no program has begun.
+NOT_BEGUN = b"failed to map the shared user data"
+
+
 class Fec:
     """A binary of fec, and how it is started."""
 
@@ -115,6 +119,8 @@ class Fec:
                                   env=dict(self.env, **dict(env)), check=False)
         except subprocess.TimeoutExpired as late:
             raise Wrong(told(Done(line, None, late.stdout or b"", late.stderr or b""), "no end after %d s" % limit))
+        if self.is_wine and NOT_BEGUN in done.stderr:
+            return self.run(folder, *words, feed=feed, env=env, limit=limit)
         is_reading = words[0] == "verify" or words[0] == "decode" and "-o -" in " ".join(words)
         if self.is_lost(done.returncode) and is_reading and limit == LIMIT:
             return self.run(folder, *words, feed=feed, env=env, limit=LIMIT - 1)
@@ -931,7 +937,7 @@ def wine(home):
     program = shutil.which("wine") or shutil.which("wine64")
     if not program:
         raise FileNotFoundError("wine is not here")
-    env = {**environment(home), "WINEPREFIX": os.path.join(home, "wine"), "WINEDEBUG": "-all",
+    env = {**environment(home), "WINEPREFIX": os.path.join(home, "wine"), "WINEDEBUG": "-all,err+virtual",
            "WINEDLLOVERRIDES": "mscoree,mshtml="}
     env.pop("DISPLAY", None)
     os.makedirs(env["WINEPREFIX"])
